@@ -1,9 +1,9 @@
 """Analysis ``comparison``: differences between the estimates of two models, study by study.
 
-It is run by :func:`plumbline.compare`, not by a stage. Differences are paired by name, group,
-statement or text, so that item effects common to both models cancel out. A study has a probe, a
-unit, a function that reads the data of a model by language and dataset or questionnaire, and a
-function that compares two models.
+It is run by :func:`plumbline.compare`, not by a stage of the pipeline. Differences are paired by
+name, group, statement or text, so item effects common to both models cancel out. Each study defines
+a probe, a unit, a function that reads a model's data by language and by dataset or questionnaire,
+and a function that compares two models.
 """
 
 from __future__ import annotations
@@ -58,12 +58,12 @@ if TYPE_CHECKING:
     from plumbline.probes.core.run_analysis import Inputs
 
     Array = NDArray[np.float64]
-    Item = tuple[str, str, str]  # language, scale and what
+    Item = tuple[str, str, str]  # values of the columns language, scale and what
     Row = dict[str, Any]
 
 LEAST = 2  # minimum number of names per gender, or of groups per category
-METHODS = ("l2r", "sequence")  # agreement's methods in the corrected reading (variant)
-PREFERRED = ("continuous", "likeliest", "corrected")  # readings of stances, by preference
+METHODS = ("l2r", "sequence")  # methods of the probe ``agreement``, by preference
+PREFERRED = ("continuous", "likeliest", "corrected")  # method variants, by preference
 
 
 class Params(Section):
@@ -71,8 +71,8 @@ class Params(Section):
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the table")
     confidence: float = Field(0.95, gt=0.5, lt=1, description="level of the intervals")
-    min_count: int = Field(20, ge=1, description="minimum lists with a word, over both models")
-    n_bootstrap: int = Field(400, ge=20, description="bootstrap replicates for agreement")
+    min_count: int = Field(20, ge=1, description="minimum lists that contain a word, both models")
+    n_bootstrap: int = Field(400, ge=20, description="number of bootstrap replicates for agreement")
 
 
 def difference(
@@ -80,7 +80,8 @@ def difference(
 ) -> Row:
     """Return a table row: the first model's estimate, and its difference from the second's.
 
-    ``item``: language, scale and what. ``freedom``: degrees of freedom of t, 0 if unknown.
+    ``item``: values of language, scale and what. ``freedom``: degrees of freedom of t; 0 if
+    unknown.
     """
     row = estimate.row(p=p, **dict(zip(("language", "scale", "what"), item, strict=True)))
     others = {"value_first": finite(first), "value_second": finite(first - estimate.value)}
@@ -98,10 +99,10 @@ def t_difference(
     *,
     tested: bool = True,
 ) -> Row:
-    """Return :func:`difference` with a t interval and, if tested, p.
+    """Return the row of :func:`difference` with a t interval and, if tested, a p-value.
 
-    ``error``, ``freedom``: standard error of the difference and its df, 0 if unknown;
-    ``n``: number of clusters.
+    ``error``, ``freedom``: standard error of the difference and its df (0 if unknown); ``n``:
+    number of clusters.
     """
     half = float(t_half_width(error, freedom, params.confidence)) if freedom > 0 else float("nan")
     p = t_p(value, error, freedom) if tested and freedom > 0 else None
@@ -122,9 +123,9 @@ def read_lists(inputs: Inputs, model: str, _: Params) -> dict[tuple[str, str], N
 def compare_words(item: tuple[str, str], a: Named, b: Named, params: Params) -> Iterator[Row]:
     """Yield the difference for each sufficiently frequent word, in percentage points.
 
-    The estimate is the share of women's lists with the word minus that of men's. A name has one
-    list per model, and a difference of 1, 0 or -1; Welch's test (1947, Biometrika 34(1-2)) compares
-    women's names with men's.
+    The estimate is the share of women's lists that contain the word minus that of men's. Each name
+    has one list per model, so its difference between models is 1, 0 or -1; Welch's test (1947,
+    Biometrika 34(1-2)) compares women's names with men's.
     """
     sides = [
         named.names.select("name", "gender").with_row_index(index)
@@ -150,7 +151,7 @@ def compare_words(item: tuple[str, str], a: Named, b: Named, params: Params) -> 
 
 
 def _lists(named: Named, rows: pl.Series, words: list[str]) -> Array:
-    """Return indicators of the words in each name's list, (names, words)."""
+    """Return indicators of the words in each name's list, of shape (names, words)."""
     column = {word: i for i, word in enumerate(named.words["word"])}
     columns = np.array([column.get(word, -1) for word in words])
     lists = np.zeros((len(rows), len(words)))
@@ -160,7 +161,7 @@ def _lists(named: Named, rows: pl.Series, words: list[str]) -> Array:
 
 
 def read_attributes(inputs: Inputs, model: str, _: Params) -> dict[tuple[str, str], pl.DataFrame]:
-    """Return groups' attribute counts and recall above chance, by language and dataset."""
+    """Return each group's attribute count and recall above chance, by language and dataset."""
     k = min(section("analysis.recall", recall.Params).tested)
     folder, tables = inputs.outputs("completions", model), {}
     for language in typicality.languages(folder):
@@ -179,10 +180,10 @@ def read_attributes(inputs: Inputs, model: str, _: Params) -> dict[tuple[str, st
 def compare_attributes(
     item: tuple[str, str], a: pl.DataFrame, b: pl.DataFrame, params: Params
 ) -> Iterator[Row]:
-    """Yield the difference for each category in an attribute dataset.
+    """Yield the difference for each category in a dataset of attributes.
 
-    The estimate is the recall of the groups' attributes minus that in lists of other groups,
-    weighted by each group's number of attributes; t over groups.
+    The estimate is the recall of the groups' attributes minus their recall in lists of other
+    groups. Groups are weighted by their number of attributes; the t interval is over groups.
     """
     table = a.join(b, on=["category", "group"], suffix="_other").sort("category", "group")
     for (category,), rows in table.group_by("category", maintain_order=True):
@@ -201,7 +202,7 @@ class Rated(NamedTuple):
     """A model's ratings of the statements in a questionnaire."""
 
     items: Block
-    side: Array  # ratings (statements, draws)
+    side: Array  # (statements, draws), ratings
     neutral: int  # number of calibration statements
 
 
@@ -225,12 +226,12 @@ def read_ratings(inputs: Inputs, model: str, params: Params) -> dict[tuple[str, 
 
 
 def compare_ratings(item: tuple[str, str], a: Rated, b: Rated, params: Params) -> Iterator[Row]:
-    """Yield the difference for each value of a questionnaire.
+    """Yield the difference for each human value in a questionnaire.
 
-    The estimate is the mean rating of its statements, 1 to 5, with reversed ratings of opposites.
-    The error comes from pairs of opposites and from the calibration lines, as both models are
-    calibrated on the same apolitical statements; degrees of freedom are Satterthwaite's, see
-    :func:`plumbline.probes.values.ratings.apart_error`.
+    The estimate is the mean rating of its statements, from 1 to 5; ratings of opposite statements
+    are reversed. The standard error combines variation over pairs of opposites and over the
+    calibration lines, as both models are calibrated on the same apolitical statements. For the
+    degrees of freedom (Satterthwaite), see :func:`plumbline.probes.values.ratings.apart_error`.
     """
     items, neutral = b.items, b.neutral
     signed, axis = items.about["bearing"].to_numpy(), items.about["axis"].to_numpy()
@@ -239,7 +240,7 @@ def compare_ratings(item: tuple[str, str], a: Rated, b: Rated, params: Params) -
         load, pairs = np.abs(signed[rows]), items.clusters[rows]
         still = np.ones_like(items.weights[rows])
         change = (a.side - b.side)[rows]
-        draws = mean(change, load, still)  # draws differ only in the calibration lines
+        draws = mean(change, load, still)  # the draws differ only in their calibration lines
         spread = float(np.nanstd(draws[1:]) * np.sqrt(neutral / (neutral - 1)))
         error, freedom = apart_error((change[:, 0], signed[rows], pairs), spread, neutral)
         clusters = len(np.unique(pairs))
@@ -265,8 +266,8 @@ def read_changes(inputs: Inputs, model: str, _: Params) -> dict[str, Case]:
 def compare_changes(config: str, a: Case, b: Case, params: Params) -> Iterator[Row]:
     """Yield the difference for each country, in percentage points.
 
-    The estimate is the mean change of P+ - P- after insertion of the country's names into the same
-    texts, clustered by texts and names as in the study.
+    The estimate is the mean change of P+ - P- after the country's names are inserted into the same
+    texts; errors are clustered by texts and names, as in the study.
     """
     first_change, change = (a.change[:, :1], a.change[:, :1] - b.change[:, :1])
     where = a.sentence, a.country, a.shape
@@ -282,7 +283,7 @@ def compare_changes(config: str, a: Case, b: Case, params: Params) -> Iterator[R
 
 
 def read_stances(inputs: Inputs, model: str, _: Params) -> dict[str, Reading]:
-    """Return a model's responses to each questionnaire, before training."""
+    """Return a model's responses to each questionnaire before further training."""
     params = section("analysis.compass", leaning.CompassParams)
     states: list[Reading] = []
     for form in leaning.FORMATS:
@@ -300,12 +301,12 @@ def read_stances(inputs: Inputs, model: str, _: Params) -> dict[str, Reading]:
 def compare_axes(_: str, a: Reading, b: Reading, params: Params) -> Iterator[Row]:
     """Yield the difference for each axis of a questionnaire.
 
-    The estimate is over statements paired with their opposites, and over prompts if both models
-    have the same, as for shifts after training.
+    The estimate is computed over statements paired with their opposites, and over prompts if both
+    models have the same prompts, as for shifts after training.
     """
     scale, start = a.scale, a.scale.start(a.rounded)
     sides = [reading.added(ITSELF).mean(axis=0, keepdims=True) for reading in (a, b)]
-    if a.prompts != b.prompts:  # the prompts are not paired
+    if a.prompts != b.prompts:  # the prompts differ, so they are not paired
         sides = [side.mean(axis=1, keepdims=True) for side in sides]
     for i, axis in enumerate(scale.axes):
         change = moved(scale, i, sides[0][:, :, i], sides[1][:, :, i])
@@ -317,7 +318,7 @@ def compare_axes(_: str, a: Reading, b: Reading, params: Params) -> Iterator[Row
 
 
 class Study(NamedTuple):
-    """Probe, unit and functions for the comparison of a study."""
+    """Probe, unit and functions that define the comparison of one study."""
 
     probe: str
     unit: str
@@ -338,15 +339,15 @@ STUDIES = {
 }
 COMPARISON = Schema.keyed(
     (
-        Column("study", "string", "study of the estimates"),
+        Column("study", "string", "name of the study"),
         Column("first", "string", "first model"),
         Column("second", "string", "second model"),
-        Column("language", "string", "language of the prompts; empty if the study has only one"),
-        Column("scale", "string", "part of speech, dataset, questionnaire, or config"),
-        Column("what", "string", "word, category, value, country, or axis"),
+        Column("language", "string", "language of the prompts; empty if the study covers only one"),
+        Column("scale", "string", "part of speech, dataset, questionnaire or config, by study"),
+        Column("what", "string", "word, category, value, country or axis, by study"),
     ),
     *estimates(
-        cluster="name, group, statement, text, or word, by study",
+        cluster="name, group, statement, text or word, depending on the study",
         method="95% t interval of paired differences",
         null="0: no difference between models (values without reversed statements are not tested)",
     ),
@@ -361,7 +362,7 @@ SCHEMAS = {"comparison": COMPARISON}
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """Compare all pairs of models, the first minus the second.
 
-    Returns ``comparison``, see :data:`SCHEMAS`; p is adjusted over all rows of a study.
+    Returns the table ``comparison``, see :data:`SCHEMAS`; p is adjusted over all rows of a study.
     """
     table = Table(COMPARISON, params.confidence)
     table.adjust(over=("study",))

@@ -1,4 +1,4 @@
-"""Counterfactuals, the texts compared with them, and a classifier's predictions for both.
+"""Counterfactuals, the texts they are compared with, and a classifier's predictions for both.
 
 Names are ranked by frequency in the gazetteer of their country.
 """
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    Ranks = dict[tuple[str, str], dict[str, int]]  # (country, kind) -> name in lower case -> rank
+    Ranks = dict[tuple[str, str], dict[str, int]]  # (country, kind) -> casefolded name -> rank
 
 CONTRAST = "positive minus negative"
 EVERY = "all"
-COMPARED = READINGS[1:]  # faithful, corrected, placebo
+COMPARED = READINGS[1:]  # all but original: faithful, corrected, placebo
 SEXES = (EVERY, "male", "female")
 OTHER = "other"
 
@@ -42,51 +42,51 @@ class Scores(NamedTuple):
     def of(cls, folder: Path, table: pl.DataFrame, values: NDArray[np.float64]) -> Scores:
         """Return the scores of the texts in a table; raise UserError if a text occurs twice."""
         if table["text"].is_duplicated().any():
-            raise UserError(f"{folder}: a text occurs twice; delete it and run the probe again")
+            raise UserError(f"{folder}: a text occurs twice; delete the folder and rerun the probe")
         return cls(table["text"], table["tokens"].cast(pl.Int32).to_numpy(), values)
 
     def places(self, texts: pl.Series) -> NDArray[np.int32]:
-        """Return the row of each text, -1 for a text without scores."""
+        """Return the row number of each text; -1 for a text without scores."""
         rows = pl.int_range(len(self.texts), dtype=pl.Int32, eager=True)
         return texts.replace_strict(self.texts, rows, default=-1).to_numpy()
 
 
 class Case(NamedTuple):
-    """The n counterfactuals of a config and reading, with the predictions of a classifier."""
+    """The n counterfactuals of a config and method variant, and a classifier's predictions."""
 
     reading: str
-    measures: tuple[str, ...]  # P+ - P-, then the classes
+    measures: tuple[str, ...]  # first P+ - P-, then the classes
     scores: Scores  # scores of all texts
     countries: list[str]
     sentences: int  # number of source texts
     sentence: NDArray[np.int32]  # (n,) index of the source text
-    country: NDArray[np.int32]  # (n,) index into countries
+    country: NDArray[np.int32]  # (n,) index into ``countries``
     gender: NDArray[np.int32]  # (n,) gender of the inserted name, index into GENDERS
     row: NDArray[np.int32]  # (n,) row of scores
     compared: NDArray[np.int32]  # (n,) row of scores for the compared text
-    names: pl.DataFrame  # first word and rest of both names: first, rest, first_other, rest_other
+    names: pl.DataFrame  # first word and rest of each name: first, rest, first_other, rest_other
 
     @property
     def change(self) -> NDArray[np.float64]:
-        """Return the scores of counterfactuals minus those of compared texts, (n, measures)."""
+        """Return the difference in scores, counterfactual minus compared text, (n, measures)."""
         return self.scores.values[self.row] - self.scores.values[self.compared]
 
     @property
     def tokens(self) -> NDArray[np.float64]:
-        """Return token counts of counterfactuals minus those of compared texts, (n,)."""
+        """Return the difference in token counts, counterfactual minus compared text."""
         difference = self.scores.tokens[self.row] - self.scores.tokens[self.compared]
         return difference.astype(np.float64)
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Return the numbers of source texts and countries."""
+        """Return the number of source texts and the number of countries."""
         return self.sentences, len(self.countries)
 
     def units(self) -> list[NDArray[np.int32]]:
-        """Return clusters by first word and by the rest of the name, each (n,).
+        """Return each row's cluster by the first word of the name, and by the rest of the name.
 
-        Placebo swaps use the first words of both names. A row without such a word is a cluster of
-        its own.
+        For placebo swaps, the clusters are the first words of both names. A row without such a word
+        is a cluster of its own.
         """
         clusters = []
         for column in ("first", "first_other" if self.reading == "placebo" else "rest"):
@@ -100,9 +100,9 @@ class Case(NamedTuple):
     def by_name(
         self, side: str, value: Callable[[str, str, str], float | None]
     ) -> NDArray[np.float64]:
-        """Return the value for the country, gender and lower-case name of each row, or nan, (n,).
+        """Return each row's value, a function of its country, gender and casefolded name; or nan.
 
-        ``side``: "" for the inserted names, "_other" for the compared names.
+        ``side``: "" for the inserted names, "_other" for the names in the compared texts.
         """
         key = ["country", "gender", f"first{side}", f"rest{side}"]
         rows = self.names.with_columns(country=self.country, gender=self.gender).select(key)
@@ -116,13 +116,13 @@ class Case(NamedTuple):
         return column.fill_null(np.nan).to_numpy()
 
     def where(self, mask: NDArray[np.bool_]) -> Case:
-        """Return the rows selected by a mask."""
+        """Return only the rows selected by a mask."""
         columns = ("sentence", "country", "gender", "row", "compared")
         changed: dict[str, Any] = {name: getattr(self, name)[mask] for name in columns}
         return self._replace(names=self.names.filter(mask), **changed)
 
     def of_countries(self, mask: NDArray[np.bool_]) -> Case:
-        """Return the rows of the countries selected by a mask, and renumber the countries."""
+        """Return only the rows of the countries selected by a mask, with countries renumbered."""
         case, number = self.where(mask[self.country]), (np.cumsum(mask) - 1).astype(np.int32)
         countries = np.array(self.countries)[mask].tolist()
         return case._replace(countries=countries, country=number[case.country])
@@ -131,9 +131,9 @@ class Case(NamedTuple):
 def table(
     countries: Sequence[str], key: str, names: Sequence[str] | range, columns: Mapping[str, Any]
 ) -> pl.DataFrame:
-    """Return a row for each country and name (such as that of a class); nan becomes null.
+    """Return a row for each country and name (such as a class); nan is replaced with null.
 
-    ``key``: column for the names. ``columns``: arrays that broadcast to (countries, names).
+    ``key``: column for the names. ``columns``: arrays that broadcast to shape (countries, names).
     """
     shape = len(countries), len(names)
     keys = {"country": list(np.repeat(countries, shape[1])), key: list(names) * shape[0]}
@@ -142,7 +142,7 @@ def table(
 
 
 def with_constants(table: pl.DataFrame, **values: object) -> pl.DataFrame:
-    """Add columns with one value in all rows."""
+    """Add columns that contain the same value in all rows."""
     return table.with_columns(pl.lit(value).alias(name) for name, value in values.items())
 
 
@@ -151,9 +151,9 @@ def classified(
 ) -> tuple[Scores, tuple[str, ...]]:
     """Return a classifier's predictions for a config, and the names of its measures.
 
-    ``folder``: outputs of the probe ``classification`` for the config. ``sides``: ``positive`` and
-    ``negative`` classes by model or ``other``; case is ignored. Raises UserError if a side has none
-    of the model's classes.
+    ``folder``: outputs of the probe ``classification`` for the config. ``sides``: the classes that
+    are ``positive`` and ``negative``, by model or for ``other`` models; case is ignored. Raises
+    UserError if a side contains none of the model's classes.
     """
     columns = ["text", "tokens", "class", "logprob_nats"]
     rows = pl.read_parquet(sorted(folder.glob("*.parquet")), columns=columns)
@@ -165,7 +165,7 @@ def classified(
         if not matching.any():
             raise UserError(
                 f"analysis.nationality.{side}: none of the classes of {model} "
-                f"({', '.join(classes)}); name some under {model} or {OTHER}"
+                f"({', '.join(classes)}); list its classes under {model} or {OTHER}"
             )
         signs += sign * matching
     rows = rows.sort("text", pl.col("class").cast(pl.Enum(classes)))
@@ -175,7 +175,7 @@ def classified(
 
 
 def cases(path: Path, scores: Scores, measures: tuple[str, ...]) -> Iterator[Case]:
-    """Yield the readings of a config in row order; raise UserError for unclassified texts."""
+    """Yield a config's method variants in row order; raise UserError for unclassified texts."""
     words = pl.col("name").str.splitn(" ", 2).struct
     rows = pl.read_parquet(path).with_columns(
         first=words.field("field_0"), rest=words.field("field_1").fill_null("")
@@ -217,10 +217,10 @@ def cases(path: Path, scores: Scores, measures: tuple[str, ...]) -> Iterator[Cas
 
 
 def split_halves(ranks: Ranks, case: Case) -> Case:
-    """Return placebo swaps as names of odd ranks minus names of even ranks of the same country.
+    """Return placebo swaps as changes from names of even rank to names of odd rank in a country.
 
-    The halves are the same in all texts, so that estimates vary with the names. Swaps within a half
-    are omitted.
+    The two halves of the names are the same for all texts, so estimates vary with the names. Swaps
+    within a half are omitted.
     """
 
     def odd(country: str, gender: str, name: str) -> int | None:
@@ -230,7 +230,7 @@ def split_halves(ranks: Ranks, case: Case) -> Case:
     after, before = case.by_name("", odd), case.by_name("_other", odd)
     mask = np.abs(after - before) == 1
     case, swapped = case.where(mask), (after == 0)[mask]
-    names = case.names.to_numpy().astype(str)  # columns of one side, then of the other
+    names = case.names.to_numpy().astype(str)  # first two columns: the inserted name
     names = np.where(swapped[:, None], names[:, [2, 3, 0, 1]], names)
     return case._replace(
         names=pl.DataFrame(names, case.names.schema),
@@ -240,7 +240,7 @@ def split_halves(ranks: Ranks, case: Case) -> Case:
 
 
 def read_ranks(folder: Path, countries: Sequence[str]) -> Ranks:
-    """Return the ranks of the names of countries in the dataset ``names``."""
+    """Return the rank of each name of the countries in the dataset ``names``."""
     ranks: Ranks = {}
     for country in set(countries) & set(parquet.configs(folder)):
         table = pl.read_parquet(folder / f"{country}.parquet", columns=["kind", "name", "rank"])
@@ -250,14 +250,14 @@ def read_ranks(folder: Path, countries: Sequence[str]) -> Ranks:
 
 
 def rank_of(ranks: Ranks, country: str, gender: str, part: str, last: bool = False) -> int | None:
-    """Return the rank of a name part: as a first name of this gender, else as a last name."""
+    """Return the rank of a name part, preferably as a first name of this gender."""
     kinds = sorted(KINDS, key=lambda kind: (kind != gender, kind == "last"))
     order = kinds[::-1] if last else kinds
     return next((t[part] for k in order if part in (t := ranks.get((country, k), {}))), None)
 
 
 def log_rank(ranks: Ranks, country: str, gender: str, name: str) -> float | None:
-    """Return the log rank of a name, or the mean log rank of its two parts."""
+    """Return the log rank of a name, or else the mean log rank of its two parts."""
     if complete := rank_of(ranks, country, gender, name):
         return float(np.log(complete))
     words = [word for word in re.split(r"\s+", name) if word]

@@ -1,7 +1,7 @@
 """Probe ``classification``: a classifier's predictions for texts with original and other names.
 
 Every distinct text of ``counterfactuals`` and ``targets`` is classified once. The tokens of all
-names are counted, since rare names have more tokens. Barriere and Cifuentes (2024).
+names are counted, since rare names consist of more tokens. Barriere and Cifuentes (2024).
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ if TYPE_CHECKING:
 __all__ = ["amount"]
 INPUTS = (*texts.INPUTS, "names")
 VERB = "classify"
-PROMPT = "text"  # the column with the prompts
+PROMPT = "text"  # name of the column that contains the prompts
 PIECES = "pieces"
 
 SCHEMA = Schema.keyed(
     (
         Column("text", "string", "exact input text; key for joins with `counterfactuals`"),
-        Column("class", "string", "class label in the config of the model"),
+        Column("class", "string", "class label, as in the model's configuration"),
     ),
     Column("logprob_nats", "float64", "log-probability of the label", maximum=0),
-    Column("tokens", "int32", "number of tokens of the text, including special tokens", minimum=1),
+    Column("tokens", "int32", "number of tokens in the text, including special tokens", minimum=1),
     *MODEL,
 )
 HAVE = Schema.keyed(
     (
         Column("country", "string", "config of `names`"),
-        Column("kind", "category", "first name of men or of women, or last name", labels=KINDS),
-        Column("name", "string", "name that counterfactuals may contain"),
+        Column("kind", "category", "men's or women's first name, or last name", labels=KINDS),
+        Column("name", "string", "name that may occur in counterfactuals"),
     ),
     Column("tokens", "int32", "number of tokens of the name after another word", minimum=0),
     *MODEL,
@@ -61,7 +61,7 @@ class Params(texts.Params):
 
 
 def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard]:
-    """Return the shards: the texts of each config, and the names of each country."""
+    """Return the shards, which contain the texts of each config and the names of each country."""
     countries = parquet.configs(folders["names"])
     names = [Shard(PIECES, country, i, len(countries)) for i, country in enumerate(countries)]
     return texts.shards(params, model, folders) + names
@@ -70,7 +70,7 @@ def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard
 def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
     """Yield the output tables of one shard, without statistics."""
     assert isinstance(scorer, Classifies)
-    if shard.config == PIECES:  # count tokens of each candidate name
+    if shard.config == PIECES:  # count the tokens of each candidate name
         names = pl.read_parquet(task.folders["names"] / f"{shard.part}.parquet")
         names = names.filter(pl.col("flags").list.len() == 0).sort("kind", "name")
         names = names.with_columns(pl.col("kind").replace_strict(range(len(KINDS)), KINDS))

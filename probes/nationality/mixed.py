@@ -20,21 +20,21 @@ if TYPE_CHECKING:
     Integers = NDArray[np.int64]
 
 TERMS = ("tokens", "log rank")
-MAX_LEVERAGE = 0.9  # highest leverage of a row
-RANK = 1e-12  # smaller eigenvalues count as 0, for columns of unit length
+MAX_LEVERAGE = 0.9  # maximum leverage of a row; higher values are truncated
+RANK = 1e-12  # with columns of unit length, smaller eigenvalues count as 0
 VARIES = 1e-9  # smaller standard deviations are rounding errors
 
 
 def effects(case: Case, ranks: Floats, confidence: float) -> pl.DataFrame:
-    """Return the effects of countries, tokens and name frequency on P+ - P-, in percentage points.
+    """Return effects of country, tokens and name frequency on P+ - P-, in percentage points.
 
-    Source texts are fixed effects, swept out; names have random intercepts. Countries are coded as
-    deviations from their mean; countries with a single first or last word, or a single text, are
-    omitted. Standard errors are clustered by texts and names, because variances may differ between
-    countries. The result is empty for a single country, a covariate determined by countries, or a
-    constant outcome.
+    Source texts are fixed effects, which are swept out; names have random intercepts. Countries are
+    coded as deviations from their mean; countries with only one first word, one last word or one
+    text are omitted. Standard errors are clustered by texts and names, because variances may differ
+    between countries. The result is empty if there is only one country, a covariate is determined
+    by the countries, or the outcome is constant.
 
-    ``ranks``: logarithms of the ranks of names, nan where they are unknown, (rows,).
+    ``ranks``: logarithm of the rank of each row's name; nan if the rank is unknown.
     """
     usable = replicated(case.country, case.sentence, case.units(), len(case.countries))
     ranks, case = ranks[usable[case.country]], case.of_countries(usable)
@@ -45,7 +45,7 @@ def effects(case: Case, ranks: Floats, confidence: float) -> pl.DataFrame:
     countries = centred(np.eye(number)[case.country], case.sentence)
     covariates, varies = _covariates(case, ranks)
     design = np.column_stack([countries[:, :-1] - countries[:, -1:], covariates])
-    # count a name per country, else its intercept would absorb country differences
+    # a name counts once per country, else its intercept would absorb country differences
     names, group = np.unique(units[0] * number + case.country, return_inverse=True)
     matrix, sizes = np.column_stack([design, outcome]), np.bincount(group).astype(np.float64)
     sums, squares = sum_groups(matrix, group), matrix.T @ matrix
@@ -78,7 +78,7 @@ def effects(case: Case, ranks: Floats, confidence: float) -> pl.DataFrame:
 
 
 def _covariates(case: Case, ranks: Floats) -> tuple[Floats, NDArray[np.bool_]]:
-    """Return the covariates (tokens, log ranks) that vary within texts, centred, and their mask."""
+    """Return centred covariates (tokens, log ranks) that vary within texts, and their mask."""
     ranked = ~np.isnan(ranks)
     rank = np.where(ranked, ranks, ranks[ranked].mean() if ranked.any() else 0.0)
     covariates = centred(np.column_stack([case.tokens, rank]), case.sentence)
@@ -87,9 +87,9 @@ def _covariates(case: Case, ranks: Floats) -> tuple[Floats, NDArray[np.bool_]]:
 
 
 def _leverage(weights: Floats, case: Case, group: Integers) -> Floats:
-    """Return the leverage of each row, (rows,).
+    """Return the leverage of each row.
 
-    It is the leverage of the text mean plus that of the country mean and slopes for the name.
+    It is the leverage in the mean of the text plus that of the name in country mean and slopes.
     """
     square, size = np.bincount(group, weights**2), np.bincount(group)
     country = np.zeros(len(size), np.int32)

@@ -1,8 +1,9 @@
-"""Analysis ``nationality``: changes of a classifier's predictions with names of other countries.
+"""Analysis ``nationality``: how names from other countries change a classifier's predictions.
 
-Barriere and Cifuentes (2024), LREC-COLING and EMNLP: differences of P+ - P- and percentages of
-predictions by country, and their correlation with perplexity. The analysis adds intervals and tests
-over source texts and names, placebo swaps within a country, and a mixed model with confounders.
+Barriere and Cifuentes (2024), LREC-COLING and EMNLP: differences of P+ - P- and percentage changes
+in predictions by country, and their correlation with perplexity. The analysis also computes
+intervals and tests over source texts and names, placebo swaps within a country, and a mixed model
+with confounders.
 """
 
 from __future__ import annotations
@@ -35,18 +36,18 @@ if TYPE_CHECKING:
 
 DATASETS = ("counterfactuals", "names", "targets")
 OUTPUTS = ("classification",)
-BESIDE = ("perplexity",)  # probes of other models
+BESIDE = ("perplexity",)  # probes that run on other models
 PIECES = "pieces"
 LIMITS = ("value", "low", "high")
-LEAST_NAMES = 5  # effective number; with 2 to 4, the familywise error rate is .1 to .33
+LEAST_NAMES = 5  # effective number of names; with 2 to 4, the familywise error rate is .1 to .33
 __all__ = ["SCHEMAS", "Params"]
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
-    """Compute the tables of all classifiers; those with perplexities need a masked model.
+    """Compute the tables of all classifiers; tables of perplexities require a masked model.
 
-    Raises UserError if a classifier has no positive or negative class, or a masked model has no
-    outputs.
+    Raises UserError if a classifier has no positive or no negative class, or if a masked model has
+    no outputs.
     """
     tables: dict[str, list[pl.DataFrame]] = {name: [] for name in SCHEMAS}
     for model in inputs.models:
@@ -58,7 +59,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 
 
 def _tables(inputs: Inputs, model: str, params: Params) -> Iterator[tuple[str, pl.DataFrame]]:
-    """Yield the name and rows of each table of a classifier, by config and reading."""
+    """Yield the name and rows of each table for a classifier, by config and method variant."""
     outputs, masked = inputs.outputs("classification", model), params.underlying.get(model)
     sides = {"positive": params.positive, "negative": params.negative}
     for folder in sorted(p for p in outputs.iterdir() if p.is_dir() and p.name != PIECES):
@@ -81,7 +82,7 @@ def _tables(inputs: Inputs, model: str, params: Params) -> Iterator[tuple[str, p
 def _reading(
     case: Case, names: Path, perplexity: Scores | None, params: Params
 ) -> dict[str, pl.DataFrame]:
-    """Return the tables of a reading; ``names``: the dataset."""
+    """Return the tables of a method variant; ``names``: folder of the dataset ``names``."""
     placebo, ranks = case.reading == "placebo", cases.read_ranks(names, case.countries)
     if placebo:
         case = cases.split_halves(ranks, case)
@@ -105,7 +106,7 @@ def _by_gender(
 ) -> pl.DataFrame:
     """Return estimates by gender of the inserted names, country, and class or measure.
 
-    ``estimate``: function from a subset of rows to the columns of :func:`cases.table`.
+    ``estimate``: a function that computes the columns of :func:`cases.table` from a subset of rows.
     """
     tables = []
     for gender in SEXES:
@@ -117,9 +118,9 @@ def _by_gender(
 
 
 def _delta(case: Case, params: Params) -> pl.DataFrame:
-    """Return the differences of probabilities, by country, gender and measure.
+    """Return changes in probability, by country, gender and measure.
 
-    Contrasts with the other countries are tested; for placebo swaps, the differences themselves.
+    The tests are of contrasts with other countries; those of placebo swaps, of the changes.
     """
     number, placebo = len(case.countries), case.reading == "placebo"
 
@@ -136,7 +137,7 @@ def _delta(case: Case, params: Params) -> pl.DataFrame:
         if placebo:  # halves of a country's names are not compared between countries
             tested.freedom[:number] = between_names(tested.freedom[:number], part.country, units)
         half = tested.half(params.confidence)
-        test = slice(number) if placebo else slice(number, None)  # columns of value or of contrast
+        test = slice(number) if placebo else slice(number, None)  # rows of values or contrasts
         error = tested.se[test]
         return {
             "value": value,
@@ -158,10 +159,10 @@ def _delta(case: Case, params: Params) -> pl.DataFrame:
 def _changes(case: Case, params: Params) -> pl.DataFrame:
     """Return changes in the frequency of each predicted class, with tests of the log ratio.
 
-    Placebo swaps have neither intervals nor tests, since few of their predictions change.
+    Placebo swaps get neither intervals nor tests, because they change few predictions.
     """
     classes, number = case.measures[1:], len(case.measures) - 1
-    # the most probable class of each text; the first if tied
+    # the most probable class of each text; if tied, the first one
     predicted = np.eye(number)[case.scores.values[:, 1:].argmax(axis=1)]
 
     def estimate(part: Case) -> dict[str, Array]:
@@ -169,7 +170,7 @@ def _changes(case: Case, params: Params) -> pl.DataFrame:
         after, before = (gather(x, part.sentence, part.country, case.shape) for x in (new, old))
         count_before, count_after = before.sums.sum(axis=0), after.sums.sum(axis=0)
         rows = before.counts.sum(axis=0)[:, None]
-        # contribution of each row to log(after / before)
+        # each row's contribution to log(after / before)
         rise, fall = (rows / np.where(n > 0, n, np.inf) for n in (count_after, count_before))
         added = new * rise[part.country] - old * fall[part.country]
         clusters = part.country, part.sentence, part.units()

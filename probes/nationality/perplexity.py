@@ -1,8 +1,8 @@
 """Probe ``perplexity``: pseudo-log-likelihoods of texts with original and other names.
 
-Each distinct text of ``counterfactuals`` and ``targets`` is scored in two variants: every token
+Each distinct text of ``counterfactuals`` and ``targets`` is scored in two variants: each token is
 masked alone (Salazar et al. 2020), or together with the later tokens of its word (Kauf and Ivanova
-2023). The masked model is the one underlying a classifier. Barriere and Cifuentes (2024), EMNLP.
+2023). The classifier was fine-tuned from the masked model. Barriere and Cifuentes (2024), EMNLP.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 __all__ = ["amount", "shards"]
 INPUTS = texts.INPUTS
 VERB = "pseudo_logprobs"
-PROMPT = "text"  # the column with the prompts
+PROMPT = "text"  # name of the column that contains the prompts
 
 SCHEMA = Schema.keyed(
     (Column("text", "string", "exact input text; key for joins with `counterfactuals`"),),
-    Column("tokens", "int32", "number of tokens of the text without special tokens", minimum=1),
+    Column("tokens", "int32", "number of tokens in the text, excluding special tokens", minimum=1),
     Column("unknown", "int32", "number of unknown tokens in the text", minimum=0),
     Column(
         "sum_original_nats",

@@ -27,16 +27,16 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
     Integers = NDArray[np.int32]
-    Clusters = tuple[Integers, Integers, list[Integers]]  # codes of group, text, names
+    Clusters = tuple[Integers, Integers, list[Integers]]  # codes of groups, texts and names
 
 LIMITS = ("value", "low", "high")
-CLOSEST = 1e-6  # lower bound of 1 - r^2 in standard errors
+CLOSEST = 1e-6  # lower bound of 1 - r^2 in the computation of standard errors
 
 
 def read(folder: Path) -> Scores:
     """Return log-likelihoods of texts, in nats, from the outputs of the probe ``perplexity``.
 
-    ``folder``: outputs for a masked model and config; raises UserError if they are missing.
+    ``folder``: outputs for one masked model and config. Raises UserError if it is missing.
     """
     if not folder.is_dir():
         raise UserError(
@@ -49,7 +49,7 @@ def read(folder: Path) -> Scores:
 
 
 def _perplexities(scores: Scores, rows: Integers) -> Array:
-    """Return the perplexities of texts in the variants :data:`PERPLEXITIES`, (rows, 4)."""
+    """Return texts' perplexities in the variants :data:`PERPLEXITIES`, of shape (rows, 4)."""
     sums: Array = -scores.values[rows]
     means = sums / scores.tokens[rows, None]
     return np.stack([sums, means], axis=2).reshape(len(rows), -1)
@@ -58,7 +58,7 @@ def _perplexities(scores: Scores, rows: Integers) -> Array:
 def targets(
     path: Path, predicted: Scores, measures: tuple[str, ...], scores: Scores, params: Params
 ) -> pl.DataFrame:
-    """Return correlations over the original texts of a config; empty unless all have scores."""
+    """Return correlations over a config's original texts; empty unless all texts have scores."""
     texts = pl.read_parquet(path, columns=["text"])["text"].unique().sort()
     row, scored = predicted.places(texts), scores.places(texts)
     if min(row.min(), scored.min()) < 0:
@@ -70,18 +70,18 @@ def targets(
 
 
 def compare(case: Case, scores: Scores, params: Params) -> dict[str, pl.DataFrame]:
-    """Return rows of ``correlations`` and ``perplexities`` for one config and reading.
+    """Return rows of ``correlations`` and ``perplexities`` for one config and method variant.
 
-    ``scores``: from the masked model. Readings whose texts were not scored have no rows.
+    ``scores``: scores from the masked model. Variants whose texts were not scored have no rows.
 
-    Raises UserError if the masked model did not score the originals.
+    Raises UserError if the masked model did not score the original texts.
     """
     after, before = (
         scores.places(case.scores.texts[places]) for places in (case.row, case.compared)
     )
     if case.reading != "placebo" and before.min() < 0:
         raise UserError(
-            "perplexity: originals were not scored; run `make repro STAGE=perplexity` again"
+            "perplexity: original texts were not scored; run `make repro STAGE=perplexity` again"
         )
     if after.min() < 0:
         return {}
@@ -93,8 +93,8 @@ def compare(case: Case, scores: Scores, params: Params) -> dict[str, pl.DataFram
 
 
 def _correlations(case: Case, after: Array, before: Array, params: Params) -> pl.DataFrame:
-    """Return correlations in each scope, overall and, except for originals, by country."""
-    _, once = np.unique(case.sentence, return_index=True)  # indices of one row per source text
+    """Return correlations in each scope, overall and (except for originals) by country."""
+    _, once = np.unique(case.sentence, return_index=True)  # index of one row per source text
     predicted, pooled = case.scores.values, np.zeros_like(case.country)
     originals = before[once], predicted[case.compared[once]]
     shared = case.measures, params
@@ -107,7 +107,7 @@ def _correlations(case: Case, after: Array, before: Array, params: Params) -> pl
         for groups, countries in ((pooled, [EVERY]), (case.country, case.countries)):
             clusters = groups, case.sentence, case.units()
             tables.append(_scope(scope, x, y, clusters, countries, *shared))
-    # a family consists of all countries and measures for a perplexity variant
+    # a family contains all countries and measures for one variant of perplexity
     by_country = pl.col("country") != EVERY
     table = stats.rounded(pl.concat(tables), LIMITS).with_columns(
         by_country=pl.when(by_country).then("p")
@@ -127,9 +127,9 @@ def _scope(
     measures: tuple[str, ...],
     params: Params,
 ) -> pl.DataFrame:
-    """Return correlations of perplexities x (rows, 4) with predictions y (rows, measures).
+    """Correlate the perplexities x (rows, 4) with the predictions y (rows, measures).
 
-    ``countries``: names of the groups.
+    ``countries``: names of the groups of rows.
     """
     tables = []
     for column, variant in zip(x.T, PERPLEXITIES, strict=True):
@@ -143,9 +143,9 @@ def _scope(
 def _correlate(
     x: Array, y: Array, clusters: Clusters, number: int, confidence: float, *, within: bool
 ) -> dict[str, Array]:
-    """Correlate x (rows,) with each column of y by group; columns have shape (groups, measures).
+    """Correlate x with each column of y by group; results have shape (groups, measures).
 
-    ``within``: correlate within texts, average by Fisher's z, and test.
+    ``within``: correlate within texts, average the correlations by Fisher's z, and test the mean.
     """
     groups, texts, names = clusters
     shape = int(texts.max()) + 1, number
@@ -166,7 +166,7 @@ def _correlate(
         variance = ((weights * (scores - z)) ** 2).sum(axis=0)
         variance /= np.where(count > 1, total, np.nan) ** 2
         se = np.sqrt(variance * count / np.maximum(count - 1, 1) + tested.shared / slope**2)
-        # if few texts have enough counterfactuals, they limit the degrees of freedom
+        # the number of texts with enough counterfactuals limits the degrees of freedom
         freedom = np.minimum(tested.freedom, np.maximum(count - 1, 1))
         tested, value = tested._replace(se=se, freedom=freedom), np.tanh(z)
         p = tested.p(z)
@@ -180,7 +180,7 @@ def _correlate(
 
 
 def _influence(x: Array, y: Array, r: Array, groups: Integers) -> Array:
-    """Return each row's contribution to its group's correlation, times the row count, (rows,)."""
+    """Return each row's influence on the correlation of its group, times the group's row count."""
     u, w = (_standard(side, groups, len(r)) for side in (x, y))
     influence: Array = u * w - r[groups] / 2 * (u**2 + w**2)
     influence[~np.isfinite(influence)] = 0.0
@@ -194,7 +194,7 @@ def _standard(values: Array, groups: Integers, number: int) -> Array:
 
 
 def _changes(case: Case, change: Array, params: Params) -> pl.DataFrame:
-    """Return differences of counterfactuals minus originals, by country."""
+    """Return differences in perplexity, counterfactuals minus originals, by country."""
     sums = gather(change, case.sentence, case.country, case.shape)
     value, weights = delta(sums) / 100, np.eye(case.shape[1])
     tested = two_way(change, case.country, case.sentence, case.units(), weights)

@@ -1,7 +1,7 @@
-"""Recovery of the study ``nationality``: changes compared with the planted offsets of countries.
+"""Recovery of the study ``nationality``: estimated changes compared with planted country offsets.
 
-The planted mean of a country is computed over the same texts, from ``counterfactuals`` and the
-effects planted in the texts.
+A country's offset is an effect that was planted in a control model. Its mean change is computed
+over the same texts, from ``counterfactuals`` and the effects planted in the texts.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ROUNDED = 1e-5  # rounding error of tables and log-probabilities, in points
 
 
 def run(inputs: Inputs, params: Params = PARAMS) -> dict[str, pl.DataFrame]:
-    """Compare the tables with planted effects, for classifiers and masked control models."""
+    """Compare tables with the effects planted in control models (classifiers and masked models)."""
     rows = Comparison(params)
     for model in inputs.models:
         path = inputs.weights(model) / PLANTED
@@ -48,10 +48,10 @@ def run(inputs: Inputs, params: Params = PARAMS) -> dict[str, pl.DataFrame]:
 
 
 def truth(inputs: Inputs, model: str, config: str) -> pl.DataFrame:
-    """Return the planted change of each reading and country, the mean over its texts.
+    """Return the mean planted change over texts, by method variant and country.
 
-    Readings are omitted if the planted effect of any text is missing. The column ``beside``
-    excludes the effect planted for tokens.
+    Method variants are omitted if the planted effect of any text is missing. The column ``beside``
+    excludes the effect that was planted for the number of tokens.
     """
     texts = inputs.weights(model) / "texts.parquet"
     planted_texts = pl.read_parquet(texts, columns=["text", "planted", "of_tokens"])
@@ -72,13 +72,13 @@ def truth(inputs: Inputs, model: str, config: str) -> pl.DataFrame:
 def _compare(
     rows: Comparison, name: str, table: pl.DataFrame, planted: pl.DataFrame, reading: str
 ) -> None:
-    """Add the comparisons for one reading of a table: for placebo swaps, only those of tests."""
+    """Add the comparisons for one method variant of a table; for placebo swaps, only the tests."""
     placebo = reading == "placebo"
     key: dict[str, Any] = {"reading": reading, "item": name}
     if name == "delta":
         measure = "false_discoveries_bh" if placebo else "discoveries_bh"
         rows.discoveries(table["p_bh"], measure, "test", **key)
-    # the effect of the tokens in names differs between countries
+    # true if the effect of the number of tokens differs between countries
     confounded = np.ptp((planted["truth"] - planted["beside"]).to_numpy()) > ROUNDED
     if placebo or (name == "mixed" and not confounded):
         return
@@ -88,7 +88,7 @@ def _compare(
     elif name == "mixed":
         table = table.filter(pl.col("term").str.starts_with("country ")).drop_nulls("low")
         table = table.with_columns(country=pl.col("term").str.strip_prefix("country "))
-    else:  # compare sums over tokens, each masked alone
+    else:  # compare sums over tokens that are masked one at a time
         table = table.filter(perplexity="original sum").unique("country", maintain_order=True)
         table = table.with_columns(value=-pl.col("value"))
     table = table.join(planted, on="country", maintain_order="left")

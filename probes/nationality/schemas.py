@@ -12,7 +12,7 @@ from plumbline.probes.stats.two_way import METHOD
 
 SCOPES = ("originals", "subtracted", "within")
 PERPLEXITIES = ("original sum", "original mean", "l2r sum", "l2r mean")
-TARGETS = "targets"  # reading: original texts
+TARGETS = "targets"  # value of the column reading for the original texts
 CLUSTER = "source text"
 WHERE = (
     Column("model", "string", "name of the classifier in params.yaml"),
@@ -32,8 +32,8 @@ SCHEMAS = {
         *estimates(
             cluster=CLUSTER,
             method=METHOD,
-            null="`contrast` is 0 over texts and names of the country; placebo (names of odd "
-            "minus even ranks): value is 0",
+            null="`contrast` is 0 over texts and names of the country; for placebo (names of odd "
+            "minus even ranks), `value` is 0",
         ),
         Column(
             "contrast",
@@ -59,7 +59,7 @@ SCHEMAS = {
         *estimates(
             cluster="first word of a name, by country",
             method=f"mixed model (REML), source texts swept out, names random; {METHOD}",
-            null="0; for a country: the mean of the countries",
+            null="0; for a country, the mean over countries",
         ),
     ),
     "correlations": Schema(
@@ -76,8 +76,8 @@ SCHEMAS = {
             *(PERPLEXITY, COUNTRY, MEASURE),
             *estimates(
                 cluster=CLUSTER,
-                method=f"originals: t interval of Fisher's z; else {METHOD}, of Fisher's z",
-                null="0 within texts, over texts and names; other scopes have no test",
+                method=f"for originals, t interval of Fisher's z; else {METHOD}, of Fisher's z",
+                null="0 within texts, over texts and names; other scopes are not tested",
             ),
         ),
         key=("model", "targets", "reading", "scope", "perplexity", "country", "measure"),

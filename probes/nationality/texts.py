@@ -23,10 +23,10 @@ INPUTS = ("counterfactuals", "targets")
 
 
 class Params(Section):
-    """Texts of a probe."""
+    """Selection of the texts for a probe."""
 
     KEY: ClassVar[str]  # section of params.yaml
-    SHARD: ClassVar[int]  # texts in a shard, which determines the layout of outputs
+    SHARD: ClassVar[int]  # number of texts in a shard, which determines the layout of outputs
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the outputs")
     languages: list[str] = Field(min_length=1, description="languages of the texts")
     targets: list[str] = Field(min_length=1, description="configs of targets and counterfactuals")
@@ -37,7 +37,7 @@ class Params(Section):
     )
 
     def prompts(self, folders: dict[str, Path], config: str) -> list[str]:
-        """Return the distinct texts of a config of the datasets, sorted."""
+        """Return the sorted distinct texts of a config of the datasets."""
         swapped, plain = (folders[name] / f"{config}.parquet" for name in INPUTS)
         tables = []
         if swapped.is_file():
@@ -55,7 +55,7 @@ def language(config: str) -> str:
 
 
 def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, int]:
-    """Return the number of texts in each config whose language the model has.
+    """Return the number of texts in each config whose language the model supports.
 
     Raises UserError if a config is not in the dataset.
     """

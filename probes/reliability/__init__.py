@@ -1,1 +1,1 @@
-"""Reliability of the instrument: sources of variance of its scores."""
+"""Reliability of the instrument: sources of variance in its scores."""

@@ -1,8 +1,8 @@
-"""Analysis ``reliability``: sources of variance of the scores of all five studies.
+"""Analysis ``reliability``: sources of variance in the scores of all five studies.
 
-Variance components, agreement of templates, seeds and models, and shares of valid responses, from
-recorded responses. With fewer than three levels of a facet, a reason replaces the estimate; invalid
-responses are not imputed.
+Recorded responses yield variance components, the agreement of templates, seeds and models, and
+shares of valid responses. If a facet has fewer than three levels, a reason replaces the estimate;
+invalid responses are not imputed.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ OUTPUTS = ("associations",)
 BESIDE = ("completions", "agreement", "stances", "classification")  # probes run on other models
 NONE = Estimate(float("nan"), float("nan"), float("nan"), 0)
 ENOUGH = 0.5  # minimum share of valid responses
-POOLED = ("model", "language")  # facets of estimates over all models or languages
+POOLED = ("model", "language")  # facets that only estimates over all models or all languages have
 ALPHA = "alpha"
 
 
 class Params(Section):
-    """Intervals of variance components."""
+    """Settings for the intervals of variance components."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
     confidence: float = Field(0.95, gt=0.5, lt=1, description="level of the intervals")
@@ -53,7 +53,7 @@ class Params(Section):
 PLACE = (
     Column("probe", "string", "probe of the scored responses"),
     Column("measure", "string", "kind of score, see docs/methods/reliability.md"),
-    Column("scale", "string", "questionnaire and axis, part of speech, config, or empty"),
+    Column("scale", "string", "questionnaire and axis, part of speech, or config; may be empty"),
     Column("language", "string", "language of the prompts; empty for all languages"),
     Column("model", "string", "name of the model in params.yaml; empty for all models"),
 )
@@ -95,14 +95,14 @@ SCHEMAS = {
             Column("facet", "string", "facet; empty for all responses"),
             Column("level", "string", "template, order or seed"),
         ),
-        *estimates(cluster="statement", method="95% Wilson, effective number of responses"),
+        *estimates(cluster="statement", method="95% Wilson, for the effective number of responses"),
         Column("responses", "int64", "number of responses", minimum=1),
     ),
 }
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
-    """Compute the tables of all probes; columns as in :data:`SCHEMAS`."""
+    """Compute the tables of all probes, with the columns of :data:`SCHEMAS`."""
     tables = {name: Table(schema, params.confidence) for name, schema in SCHEMAS.items()}
     for probe in READ:
         table = scores(probe, inputs)
@@ -114,7 +114,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 
 
 def _rows(table: pl.DataFrame, params: Params) -> Iterator[tuple[str, Row]]:
-    """Yield the rows for one measure and scale, each with the name of its table."""
+    """Yield the rows for one measure and scale, each preceded by the name of its table."""
     itself = _common_templates(table.filter(respondent=""))
     for (language,), rows in itself.sort("language").group_by("language", maintain_order=True):
         for (model,), responses in rows.sort("model").group_by("model", maintain_order=True):
@@ -146,7 +146,7 @@ def _common_templates(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def _answered(table: pl.DataFrame) -> pl.DataFrame:
-    """Drop models in languages with too few valid responses."""
+    """Drop each model in languages for which it has too few valid responses."""
     valid = pl.col("score").is_not_null().mean().over("language", "model")
     return table.filter(valid >= ENOUGH)
 
@@ -158,7 +158,7 @@ def _too_few(number: int, name: str) -> str:
 def _parts(
     table: pl.DataFrame, where: Row, facets: Sequence[str], params: Params
 ) -> Iterator[tuple[str, Row]]:
-    """Yield variance components, or the reasons for missing ones."""
+    """Yield variance components, or the reasons why they are missing."""
 
     def row(term: str, levels: int, part: Estimate = NONE, reason: str = "") -> Row:
         key = {"term": term, "levels": levels, "reason": reason}
@@ -192,7 +192,7 @@ def _parts(
     restricted = reml(values, codes) if small else np.full(len(parts.terms), np.nan)
     total = np.maximum(parts.value, 0).sum()
     for index, term in enumerate(parts.terms):
-        if set(term) & set(few):  # separated from the residual, but with too few levels
+        if set(term) & set(few):  # such terms are not in the residual, but have too few levels
             continue
         value, low, high = parts.interval(np.eye(len(parts.terms))[index], params.confidence)
         number = int(parts.levels[index])
@@ -212,7 +212,7 @@ def _consistency(
     coefficients: Sequence[str],
     params: Params,
 ) -> Iterator[tuple[str, Row]]:
-    """Yield the agreement of items (columns) on cases (rows); incomplete cases are excluded."""
+    """Yield the agreement of items (columns) over cases (rows); incomplete cases are excluded."""
     cases, items = axes
     means = table.pivot(items, index=cases, values="score", aggregate_function="mean").sort(cases)
     grid = means.select(sorted(means.columns[1:])).cast(pl.Float64).drop_nulls().to_numpy()
@@ -232,7 +232,7 @@ def _consistency(
 
 
 def _valid(table: pl.DataFrame, where: Row, params: Params) -> Iterator[tuple[str, Row]]:
-    """Yield the share of responses with a score, in total and by level of a facet."""
+    """Yield the share of responses with a score, in total and by level of each facet."""
     for facet in ("", "template", "order", "seed"):
         if facet and table[facet].n_unique() < 2:
             continue

@@ -1,4 +1,4 @@
-"""Scores of the responses of the five studies, with the facets of each response.
+"""Scores of the responses in the five studies, and the facets of each response.
 
 A score is the simplest component of a study's measure. Invalid responses (refusals, unclear
 responses, responses without a word in the lexicon) have a null score.
@@ -24,15 +24,15 @@ FACETS = ("statement", "template", "order", "seed")
 WHERE = ("measure", "scale", "language", "model", "respondent")
 COLUMNS = (*WHERE, *FACETS, "score")
 BEST = 20  # number of top-ranked completions of a prompt that are scored
-CORRECTED = 2  # code of the corrected reading in the dataset `counterfactuals`
+CORRECTED = 2  # code of the corrected variant in the dataset `counterfactuals`
 
 
 def scores(probe: str, inputs: Inputs) -> pl.DataFrame:
-    """Return the scores of all models with outputs of a probe, columns :data:`COLUMNS`.
+    """Return the scores of all models with outputs of a probe, in the columns :data:`COLUMNS`.
 
-    All columns but the score are text, "" for a facet that the probe does not record.
-    ``respondent`` is "" for the pretrained model, or names a trained
-    checkpoint. Missing files are skipped.
+    All columns but the score contain text, or "" for a facet that the probe does not record.
+    ``respondent`` is "" for the pretrained model, and otherwise the name of a trained checkpoint.
+    Missing files are skipped.
     """
     folder = inputs.data / "outputs" / probe
     names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
@@ -58,7 +58,7 @@ def _configs(folder: Path, *but: str) -> Iterator[tuple[str, pl.DataFrame]]:
 
 
 def _associations(folder: Path, inputs: Inputs) -> Iterator[pl.DataFrame]:
-    """Yield the mean sentiment of the words generated for a name in each template."""
+    """Yield the mean sentiment of the words that are generated for a name in each template."""
     for language, rows in _configs(folder, "coverage"):
         lexicon = inputs.datasets["lexica"] / f"{language}.parquet"
         if lexicon.is_file():
@@ -72,7 +72,7 @@ def _associations(folder: Path, inputs: Inputs) -> Iterator[pl.DataFrame]:
 
 
 def _completions(folder: Path, inputs: Inputs) -> Iterator[pl.DataFrame]:
-    """Yield the share of positive minus negative words among the top words of each prompt."""
+    """Yield the share of positive minus that of negative words among each prompt's top words."""
     for language, rows in _configs(folder, "vocabulary"):
         lexicon = inputs.datasets["emotions"] / f"{language}.parquet"
         if lexicon.is_file():
@@ -88,7 +88,7 @@ def _completions(folder: Path, inputs: Inputs) -> Iterator[pl.DataFrame]:
 def _sentiment(
     rows: pl.DataFrame, word: pl.Expr, lexicon: pl.DataFrame, *by: str, **renamed: Any
 ) -> pl.DataFrame:
-    """Return the mean lexicon score of words by the given columns."""
+    """Return the mean lexicon score of the words, grouped by the given columns."""
     scores = lexicon.group_by("word").agg(pl.col("score").mean())
     joined = rows.join(scores, left_on=word, right_on="word", how="left")
     means = joined.group_by(*by, **renamed).agg(pl.col("score").mean())
@@ -96,7 +96,7 @@ def _sentiment(
 
 
 def _statements(inputs: Inputs) -> pl.DataFrame:
-    """Return the scale of each statement, and sign -1 for reversed statements."""
+    """Return the scale of each statement, and its sign: -1 for reversed statements, else 1."""
     folder = inputs.datasets["statements"]
     tables = [
         pl.read_parquet(path).select(
@@ -113,7 +113,7 @@ def _statements(inputs: Inputs) -> pl.DataFrame:
 
 
 def _keyed(rows: pl.DataFrame, inputs: Inputs) -> pl.DataFrame:
-    """Return scores with the direction of the axis, reversed statements negated."""
+    """Return scores in the direction of the axis; those of reversed statements are negated."""
     statements = _statements(inputs)
     joined = rows.drop("scale", strict=False).join(statements, on=["questionnaire", "id"])
     score = pl.col("score") * pl.col("sign")
@@ -121,7 +121,7 @@ def _keyed(rows: pl.DataFrame, inputs: Inputs) -> pl.DataFrame:
 
 
 def _agreement(folder: Path, inputs: Inputs) -> Iterator[pl.DataFrame]:
-    """Yield log-odds of agreement, averaged over genders, by the preferred method."""
+    """Yield log-odds of agreement by the preferred method, averaged over genders."""
     for _, rows in _configs(folder):
         plain = rows.filter(form="plain", method=max(rows["method"], key=METHODS.index))
         odds = (pl.col("agree_nats") - pl.col("disagree_nats")).mean()
@@ -130,7 +130,7 @@ def _agreement(folder: Path, inputs: Inputs) -> Iterator[pl.DataFrame]:
 
 
 def _stances(folder: Path, inputs: Inputs) -> Iterator[pl.DataFrame]:
-    """Yield stances: log-odds of a mask, probability differences, or options from -1 to 1."""
+    """Yield stances: log-odds at the mask, probability differences, or options from -1 to 1."""
     state = pl.concat_str("corpus", "period", "share", "pretraining_seed", "epoch", separator=" ")
     for config, rows in _configs(folder):
         plain = rows.filter(form="plain", variant="")
@@ -152,14 +152,14 @@ def _stances(folder: Path, inputs: Inputs) -> Iterator[pl.DataFrame]:
 
 
 def _named(text: str, offered: tuple[str, ...], prompt: str) -> float | None:
-    """Return the stance of the option that a response names, or None."""
+    """Return the stance of the option that a response names, or None if it names none."""
     options = [option.strip().casefold() for option in offered] or list(OPTIONS)
     index = choice(text, options, prompt, numbered=bool(offered)).option
     return None if index is None else STANCES[OPTIONS.index(options[index])]
 
 
 def _classification(folder: Path, inputs: Inputs) -> Iterator[pl.DataFrame]:
-    """Yield the log-odds of a class (positive, or the last) for counterfactual texts."""
+    """Yield the log-odds of one class (positive, else the last) for counterfactual texts."""
     for config, rows in _configs(folder, "pieces"):
         file = inputs.datasets["counterfactuals"] / f"{config}.parquet"
         if file.is_file():

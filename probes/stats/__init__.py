@@ -1,1 +1,1 @@
-"""Estimators: one per file, pure functions of NumPy arrays."""
+"""Estimators: pure functions of NumPy arrays, with one topic per file."""

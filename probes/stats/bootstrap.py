@@ -1,6 +1,6 @@
-"""Bootstrap weights that are a function of a unit's key, and percentile intervals.
+"""Bootstrap weights that depend only on a unit's key and a seed, and percentile intervals.
 
-A unit (a distinct name) has the same draws in every file, ordering, model and subset of people.
+A unit (a distinct name) gets the same draws in every file, ordering, model and subset of people.
 Data can therefore be read and summed in parts, and estimates based on the same names are resampled
 together.
 """
@@ -26,7 +26,7 @@ POISSON = tuple(int(2**64 * sum(exp(-1) / factorial(j) for j in range(k + 1))) f
 
 
 def keys(units: Iterable[str]) -> Bits:
-    """Return the 64-bit BLAKE2b hash of each text, an array (units,).
+    """Return the 64-bit BLAKE2b hash of each text, as an array of shape (units,).
 
     The probability of a collision among a million distinct texts is 3 in 100 million.
     """
@@ -35,10 +35,10 @@ def keys(units: Iterable[str]) -> Bits:
 
 
 def bits(units: Bits, draws: int, seed: int) -> Bits:
-    """Return uniform 64-bit numbers, (units, draws), that depend only on the seed and the unit.
+    """Return uniform 64-bit numbers of shape (units, draws) that depend only on seed and unit.
 
-    Philox 4x64-10 in counter mode: Salmon et al. (2011), Parallel random numbers: as easy as 1, 2,
-    3, SC '11, section 4.3.
+    The generator is Philox 4x64-10 in counter mode: Salmon et al. (2011), Parallel random numbers:
+    as easy as 1, 2, 3, SC '11, section 4.3.
     """
     result = np.empty((len(units), draws), dtype=np.uint64)
     source = np.random.Philox(key=np.array([seed, 0], dtype=np.uint64))
@@ -74,10 +74,10 @@ def exponential(uniform: Bits) -> NDArray[np.float32]:
 
 
 def interval(draws: Floats, clusters: int, confidence: float) -> tuple[float, float]:
-    """Return the expanded percentile interval of bootstrap replicates, ignoring nan.
+    """Return the expanded percentile interval of bootstrap replicates; nan values are ignored.
 
-    The percentiles are moved outward to correct the bootstrap's standard error, which is too small
-    by a factor of sqrt((n - 1) / n), and its use of normal instead of t quantiles: Hesterberg
+    The percentiles are moved outward, because the bootstrap's standard error is too small by a
+    factor of sqrt((n - 1) / n), and because it uses normal instead of t quantiles: Hesterberg
     (2015), What teachers should know about the bootstrap, The American Statistician 69(4), p. 379.
 
     Parameters
@@ -116,16 +116,16 @@ def expanded_tail(clusters: int, confidence: float) -> float:
 
 
 class Limits(NamedTuple):
-    """Percentile limits, arrays of the same shape."""
+    """Lower and upper percentile limits, as arrays of the same shape."""
 
     low: Floats
     high: Floats
 
 
 def percentiles(values: Floats, confidence: float) -> Limits:
-    """Return limits over the last axis, ignoring nan; nan if all values are nan.
+    """Return limits over the last axis; nan values are ignored unless all are nan.
 
-    The limits are the order statistics just outside the percentiles, and so observed values.
+    The limits are the order statistics just outside the percentiles, that is, observed values.
     """
     values = np.sort(values, axis=-1)  # nan sorts last
     defined = np.maximum((~np.isnan(values)).sum(axis=-1, keepdims=True), 1) - 1

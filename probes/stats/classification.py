@@ -1,4 +1,4 @@
-"""Evaluation of classifiers: agreement with true labels, binary metrics, majority votes."""
+"""Evaluation of classifiers: agreement with true labels, binary metrics and majority votes."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class Difference(NamedTuple):
     accuracy: Estimate
     macro_f1: Estimate
     p: float  # null hypothesis: equal error rates on texts that only one classifies correctly
-    p_macro_f1: float  # null hypothesis: predictions of the two are exchangeable
-    alone: tuple[int, int]  # texts that only the first, or only the second, classifies correctly
+    p_macro_f1: float  # null hypothesis: the two predictions of a text are exchangeable
+    alone: tuple[int, int]  # texts that only the first, and only the second, classifies correctly
 
 
 class Chance(NamedTuple):
@@ -59,9 +59,9 @@ def agreement(
     Parameters
     ----------
     true, predicted
-        (texts,) class indices from 0. A text is the cluster unit. Macro-F1 is the unweighted mean
-        over the classes in ``true``; F1 is 0 for a class that a replicate neither contains nor
-        predicts.
+        Class indices from 0, of shape (texts,). Each text is one cluster. Macro-F1 is the
+        unweighted mean over the classes in ``true``; F1 is 0 for a class with neither true nor
+        predicted texts in a replicate.
 
     Examples
     --------
@@ -78,13 +78,13 @@ def agreement(
 def chance(true: Labels, predicted: Labels) -> Chance:
     """Return the expected accuracy and macro-F1 over all permutations of the predictions.
 
-    The frequencies of predicted and of true labels are fixed: the expected number of hits in a
-    class is the product of its two frequencies divided by the number of texts.
+    The frequencies of the predicted and of the true labels are fixed: the expected number of hits
+    in a class is the product of its two frequencies divided by the number of texts.
 
     Examples
     --------
-    Four texts, three of class 0; two predictions of each class. Expected hits: 3 * 2 / 4 and
-    1 * 2 / 4; F1: 2 * 1.5 / 5 and 2 * 0.5 / 3:
+    Four texts, three of them in class 0; each class is predicted twice. The expected hits are 1.5
+    (3 * 2 / 4) and 0.5; the F1 scores are 2 * 1.5 / 5 and 2 * 0.5 / 3:
 
     >>> found = chance(np.array([0, 0, 0, 1]), np.array([0, 1, 0, 1]))
     >>> round(found.accuracy, 4), round(found.macro_f1, 4)
@@ -92,13 +92,13 @@ def chance(true: Labels, predicted: Labels) -> Chance:
     """
     classes = int(max(true.max(), predicted.max())) + 1
     rows, columns = (np.bincount(labels, minlength=classes) for labels in (true, predicted))
-    hits = rows * columns / len(true)  # from the marginal totals of the confusion matrix
+    hits = rows * columns / len(true)  # computed from the marginal totals of the confusion matrix
     f1 = 2 * hits[rows > 0] / (rows + columns)[rows > 0]
     return Chance(float(hits.sum() / len(true)), float(f1.mean()))
 
 
 def dealt_p(true: Labels, predicted: Labels, n_permutations: int = 2000, seed: int = 1) -> float:
-    """Return the two-sided permutation p-value of a macro-F1, permuting the predictions.
+    """Return the two-sided p-value of a macro-F1 from permutations of the predictions.
 
     The null hypothesis is that predictions are independent of the true labels, given the label
     frequencies. The p-value is the share of permutations, including the observed one, whose
@@ -106,7 +106,7 @@ def dealt_p(true: Labels, predicted: Labels, n_permutations: int = 2000, seed: i
 
     Examples
     --------
-    Two texts in each of two classes, all correct: one of six assignments is as good, one as bad.
+    Two texts in each of two classes, all correct: two of six assignments are as far from chance.
 
     >>> labels = np.array([0, 0, 1, 1])
     >>> round(dealt_p(labels, labels, 9999), 1)
@@ -142,10 +142,10 @@ def difference(
 ) -> Difference:
     """Estimate the difference between two classifiers, the first minus the second, paired by text.
 
-    Accuracy is tested by McNemar's (1947, Psychometrika 12) exact test: :func:`sign_p` of the texts
-    that only one of the two classifies correctly. Macro-F1 is tested by approximate randomisation
-    (Yeh 2000, COLING, section 3.3): the two predictions of each text are swapped with probability
-    one half, and the two-sided p-value is (1 + number of differences at least as large) /
+    Accuracy is tested by McNemar's (1947, Psychometrika 12) exact test: :func:`sign_p` for the
+    texts that only one of the two classifies correctly. Macro-F1 is tested by approximate
+    randomisation (Yeh 2000, COLING, section 3.3): the predictions of each text are swapped with
+    probability 1 / 2, and the two-sided p-value is (1 + number of differences at least as large) /
     (1 + n_permutations).
     """
     pairs = zip(*_resampled([first, second], true, n_bootstrap, seed), strict=True)
@@ -157,10 +157,10 @@ def difference(
 
 
 def _randomised(true: Labels, pair: list[Labels], permutations: int, seed: int) -> Floats:
-    """Return absolute differences of macro-F1, (1 + permutations,), the observed one first."""
+    """Return 1 + ``permutations`` absolute differences of macro-F1, the observed one first."""
     (first, second), counts, _ = _kinds(pair, true)
     draws = np.random.default_rng(seed).binomial(counts, 0.5, (permutations, len(counts)))
-    moved = np.concatenate([np.zeros((1, len(counts))), draws])  # the observed order first
+    moved = np.concatenate([np.zeros((1, len(counts))), draws])  # the observed order comes first
     stays = counts - moved
     pairs = (first, second), (second, first)
     macro_f1 = [_measures(stays @ a + moved @ b)[1] for a, b in pairs]
@@ -168,16 +168,17 @@ def _randomised(true: Labels, pair: list[Labels], permutations: int, seed: int) 
 
 
 def _tail(distances: Floats) -> float:
-    """Return the share of distances at least as large as the first."""
+    """Return the share of distances that are at least as large as the first."""
     return float((distances >= distances[0] - 1e-12).mean())
 
 
 def _resampled(
     predictions: list[Labels], true: Labels, bootstrap: int, seed: int
 ) -> list[tuple[Floats, Floats]]:
-    """Return each classifier's accuracy and macro-F1, sample first, arrays (1 + bootstrap,).
+    """Return each classifier's accuracy and macro-F1, as arrays of length 1 + ``bootstrap``.
 
-    Texts are resampled as multinomial counts of label patterns, the same texts for all classifiers.
+    The first value is that of the sample. The same texts are resampled for all classifiers, as
+    multinomial counts of label patterns.
     """
     if not len(true) or any(len(p) != len(true) for p in predictions):
         raise ValueError("predictions and true labels must have the same length, at least 1")
@@ -188,7 +189,7 @@ def _resampled(
 
 
 def _kinds(predictions: list[Labels], true: Labels) -> tuple[list[Floats], Labels, int]:
-    """Return indicators of confusion-matrix cells by label pattern, pattern counts and texts."""
+    """Return confusion-matrix indicators and counts by label pattern, and the number of texts."""
     kinds, counts = np.unique(np.stack([true, *predictions], 1), axis=0, return_counts=True)
     classes = int(kinds.max()) + 1
     cell = np.eye(classes**2)
@@ -196,7 +197,7 @@ def _kinds(predictions: list[Labels], true: Labels) -> tuple[list[Floats], Label
 
 
 def _measures(tables: Floats) -> tuple[Floats, Floats]:
-    """Return accuracy and macro-F1 from flat confusion matrices, (tables, classes^2)."""
+    """Return accuracy and macro-F1 of flat confusion matrices, of shape (tables, classes^2)."""
     classes = round(tables.shape[1] ** 0.5)
     square = tables.reshape(-1, classes, classes)
     hits = np.diagonal(square, axis1=1, axis2=2)
@@ -213,20 +214,20 @@ def _estimate(values: Floats, n: int, confidence: float) -> Estimate:
 
 
 def sign_p(first: int, second: int) -> float:
-    """Return the exact two-sided p-value of the sign test for counts of either sign."""
+    """Return the exact two-sided p-value of the sign test, given the counts of both signs."""
     n = first + second
     return min(1.0, 2 * float(bdtr(min(first, second), n, 0.5))) if n else 1.0
 
 
 def cells(true: Bools, predicted: Bools, weights: Floats | None = None) -> Floats:
-    """Count true positives, false positives, false and true negatives, (runs, replicates, 4).
+    """Count true positives, false positives, false and true negatives, in this order.
 
     Parameters
     ----------
     true : (texts,)
         True for texts of the positive class.
     predicted : (runs, texts)
-        True for texts predicted as positive by a run.
+        True for texts that a run predicts as positive.
     weights : (texts, replicates), optional
         Weight of each text; 1 by default.
     """
@@ -238,18 +239,18 @@ def cells(true: Bools, predicted: Bools, weights: Floats | None = None) -> Float
 
 
 def metrics(counts: Floats) -> Floats:
-    """Return the metrics :data:`METRICS` for counts, (..., 4) to (..., 6).
+    """Return the metrics :data:`METRICS`, of shape (..., 6), for counts of shape (..., 4).
 
     Recall, precision and F1 refer to the positive class; balanced accuracy is the mean recall of
-    both classes, macro F1 their mean F1. A metric is nan if a required class has no text: both
-    classes for balanced accuracy and macro F1, the positive class for F1, precision and recall.
-    Precision is 0 if no text is predicted as positive.
+    both classes, and macro F1 is their mean F1. A metric is nan if a class that it requires has no
+    text. Balanced accuracy and macro F1 require both classes; F1, precision and recall require the
+    positive class. Precision is 0 if no text is predicted as positive.
 
     Brodersen et al. (2010), The balanced accuracy and its posterior distribution, ICPR.
 
     Examples
     --------
-    6 of 9 positive texts are among 8 predicted as positive; 9 of 11 negative texts are correct:
+    Six of 9 positive texts are among the 8 predicted as positive; 9 of 11 negatives are correct:
 
     >>> metrics(np.array([6.0, 2.0, 3.0, 9.0])).round(4).tolist()
     [0.75, 0.7424, 0.7059, 0.7442, 0.75, 0.6667]
@@ -257,7 +258,7 @@ def metrics(counts: Floats) -> Floats:
     tp, fp, fn, tn = np.moveaxis(np.asarray(counts, dtype=np.float64), -1, 0)
     with np.errstate(invalid="ignore", divide="ignore"):
         accuracy = (tp + tn) / (tp + fp + fn + tn)
-        recall, specificity = tp / (tp + fn), tn / (tn + fp)  # nan if the class is missing
+        recall, specificity = tp / (tp + fn), tn / (tn + fp)  # nan if the class does not occur
         precision = np.where(tp + fp > 0, tp / (tp + fp), 0.0)
         f1, f1_negative = (2 * hits / (2 * hits + fp + fn) for hits in (tp, tn))
     precision, f1 = (np.where(np.isnan(recall), np.nan, x) for x in (precision, f1))
@@ -266,17 +267,17 @@ def metrics(counts: Floats) -> Floats:
 
 
 def vote(probability: Floats) -> Bools:
-    """Predict texts, (..., texts), by the majority vote of an ensemble; True is positive.
+    """Predict texts by the majority vote of an ensemble; True is positive.
 
     Ties are broken by the mean probability. Kittler et al. (1998), On combining classifiers, IEEE
     TPAMI 20(3): majority vote, mean rule.
 
-    ``probability``, (..., voters, texts): each voter's probability that a text is positive; a vote
-    is positive above one half.
+    ``probability`` has shape (..., voters, texts) and contains each voter's probability that a text
+    is positive; a vote is positive if it is above one half. The result has shape (..., texts).
 
     Examples
     --------
-    Two of three voters lean negative; a tie of two voters is decided by their mean:
+    Two of three voters lean negative; a tie between two voters is decided by their mean:
 
     >>> [bool(vote(np.array(votes)[:, None])[0]) for votes in ([0.4, 0.4, 0.9], [0.4, 0.9])]
     [False, True]

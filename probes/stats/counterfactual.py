@@ -1,7 +1,7 @@
-"""Changes from texts to their counterfactuals: means, percentages, correlations.
+"""Changes from texts to their counterfactuals: means, percentages and correlations.
 
-Results are computed for each group (a country), and are nan for a group without data. As the
-counterfactuals of a text are dependent, intervals and tests are in
+Results are computed for each group (a country), and are nan for a group without data. The
+counterfactuals of a text are dependent, so intervals and tests are computed in
 :mod:`plumbline.probes.stats.two_way`.
 """
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Integers = NDArray[np.signedinteger[Any]]
 
-LEAST = 4  # minimum rows of a cluster: with fewer, Fisher's z has no variance
+LEAST = 4  # minimum rows in a cluster: with fewer, the variance of Fisher's z is undefined
 NEAREST = 1 - 1e-12  # largest absolute correlation: z is infinite at 1
 FLAT = 1e-12  # smaller variances are rounding errors
 
@@ -36,7 +36,7 @@ def gather(values: Floats, clusters: Integers, groups: Integers, shape: tuple[in
         For example, class probabilities of a counterfactual minus those of its original.
     clusters, groups : (rows,) arrays
     shape
-        Numbers of clusters and groups.
+        Number of clusters and number of groups.
     """
     cell = clusters * shape[1] + groups
     columns = [np.bincount(cell, column, shape[0] * shape[1]) for column in values.T]
@@ -46,7 +46,7 @@ def gather(values: Floats, clusters: Integers, groups: Integers, shape: tuple[in
 
 
 def delta(cells: Cells) -> Floats:
-    """Return the mean change in percentage points, (groups, measures).
+    """Return the mean change in percentage points, of shape (groups, measures).
 
     Barriere and Cifuentes (2024): Delta = 100 mean(P+ - P-) over counterfactuals minus that over
     originals, each original weighted by its number of counterfactuals.
@@ -62,7 +62,7 @@ def delta(cells: Cells) -> Floats:
 
 
 def percentages(before: Cells, after: Cells) -> Floats:
-    """Return the relative change of each class's prediction count in percent, (groups, classes).
+    """Return the percentage change of each class's count, of shape (groups, classes).
 
     The change is 100 (after - before) / before, computed from numbers of texts as in the code of
     Barriere and Cifuentes (2024); it is nan for a class that is not predicted for any original.
@@ -70,7 +70,7 @@ def percentages(before: Cells, after: Cells) -> Floats:
     Parameters
     ----------
     before, after
-        Cells whose measures are indicators of the predicted class.
+        Cells in which each measure is an indicator of one predicted class.
     """
     first, second = before.sums.sum(axis=0), after.sums.sum(axis=0)
     return 100 * _ratio(second - first, first)
@@ -79,22 +79,22 @@ def percentages(before: Cells, after: Cells) -> Floats:
 def moments(
     x: Floats, y: Floats, clusters: Integers, groups: Integers, shape: tuple[int, int]
 ) -> Floats:
-    """Return sums over rows of 1, x, y, xx, yy and xy, (clusters, groups, 6).
+    """Return sums over rows of 1, x, y, xx, yy and xy, of shape (clusters, groups, 6).
 
     ``x`` and ``y`` are (rows,) arrays; the other parameters are those of :func:`gather`.
     """
-    x, y = x - x.mean(), y - y.mean()  # prevents cancellation in sums of squares
+    x, y = x - x.mean(), y - y.mean()  # centring prevents cancellation in sums of squares
     products = np.stack([np.ones_like(x), x, y, x * x, y * y, x * y], axis=1)
     return gather(products, clusters, groups, shape).sums
 
 
 def pooled(sums: Floats) -> Floats:
-    """Return the correlation over each group's rows, (groups,); nan if x or y is constant.
+    """Return the correlation over the rows of each group; nan if x or y is constant.
 
     Examples
     --------
-    Five texts with S = 0...4, each with z = -1.5, -.5, .5, 1.5; perplexity 10 S + z and
-    probability 2 S - z. The correlation is positive over all texts and negative within each.
+    Five texts with S = 0...4 have four rows each, with z = -1.5, -.5, .5 and 1.5. The perplexity is
+    10 S + z, the probability 2 S - z; r is positive over all texts, and negative within each.
 
     >>> s, z = (a.ravel() for a in np.meshgrid(np.arange(5.0), [-1.5, -0.5, 0.5, 1.5]))
     >>> both = moments(10 * s + z, 2 * s - z, s.astype(int), np.zeros(20, dtype=int), (5, 1))
@@ -105,11 +105,11 @@ def pooled(sums: Floats) -> Floats:
 
 
 def scores(sums: Floats) -> tuple[Floats, Floats]:
-    """Return Fisher's z of the correlation within each cluster and group, and its weight n - 3.
+    """Return Fisher's z of the correlation in each cluster and group, and its weight n - 3.
 
-    Both have shape (clusters, groups); weight and z are 0 with fewer than four rows, or where x or
-    y is constant. Correlations of 1 or -1 are moved 1e-12 towards 0. The weight for averaging z is
-    the inverse of its variance.
+    Both have shape (clusters, groups) and are 0 where there are fewer than four rows, or x or y is
+    constant. Correlations of 1 or -1 are moved 1e-12 towards 0. The weight for averaging z is the
+    inverse of its variance.
 
     Fisher (1921), On the probable error of a coefficient of correlation deduced from a small
     sample, Metron 1(4); Silver and Dunlap (1987), J. Applied Psychology 72(1), p. 146-148.
@@ -126,7 +126,7 @@ def _ratio(above: Floats, below: Floats) -> Floats:
 
 
 def _pearson(sums: Floats) -> Floats:
-    """Return correlations, (...), from the sums of :func:`moments`, (..., 6)."""
+    """Return correlations of shape (...) from sums of shape (..., 6), see :func:`moments`."""
     n, x, y, xx, yy, xy = np.moveaxis(sums, -1, 0)
     with np.errstate(divide="ignore", invalid="ignore"):
         a, b, ab = xx - x * x / n, yy - y * y / n, xy - x * y / n

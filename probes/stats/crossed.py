@@ -1,14 +1,14 @@
-"""Intervals for crossed random factors, whose variances are summed.
+"""Intervals that sum the variances due to crossed random factors.
 
 For example, each statement or text is scored after each training run, and both factors are samples
-from populations. The variance is the sum over the factors. Variation over the interaction of two
-factors is then counted twice, which makes intervals conservative; if it is known, it is subtracted
-once. The degrees of freedom of t are Satterthwaite's.
+from populations. The variance is the sum over the factors. The variance due to the interaction of
+two factors is then counted twice, which makes intervals conservative; if it is known, it is
+subtracted once. The t statistics have Satterthwaite's degrees of freedom.
 
 Satterthwaite (1946), Biometrics Bulletin 2(6), p. 110-114; Owen (2007), The pigeonhole bootstrap,
 Ann. Appl. Stat. 1(2); Cameron, Gelbach and Miller (2011), Robust inference with multiway
-clustering, J. Bus. Econ. Stat. 29(2), who subtract the part that is counted twice, which can give
-a negative variance.
+clustering, J. Bus. Econ. Stat. 29(2), who subtract the part that is counted twice, which can give a
+negative variance.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ class Part(NamedTuple):
     """The variance component of an estimate due to one factor."""
 
     variance: float
-    df: int  # degrees of freedom; 0 for one level, whose variance is unknown
+    df: int  # degrees of freedom; 0 for a single level, as the variance is then unknown
 
 
 class Contrast(NamedTuple):
-    """A mean difference over training runs, with its test; nan with too few runs."""
+    """A mean difference over training runs and its test; nan if there are too few runs."""
 
     value: float
     low: float
@@ -43,7 +43,7 @@ class Contrast(NamedTuple):
 
 
 def of_mean(values: Sequence[float] | Floats) -> Part:
-    """Return the variance part of an estimate that is the mean of levels, (levels,): s^2 / n.
+    """Return s^2 / n, the variance part of an estimate that is the mean over levels.
 
     Examples
     --------
@@ -57,17 +57,17 @@ def of_mean(values: Sequence[float] | Floats) -> Part:
 
 
 def of_total(values: Sequence[float] | Floats) -> Part:
-    """Return the variance part of an estimate that is the sum of clusters, (clusters,): n s^2."""
+    """Return n s^2, the variance part of an estimate that is the sum over clusters."""
     return of_mean(len(np.asarray(values)) * np.asarray(values, dtype=np.float64))
 
 
 def of_difference(*sides: Sequence[float] | Floats) -> list[Part]:
-    """Return the parts of a difference of two means, or of a difference of two differences.
+    """Return the variance parts of a difference of two means, or of two such differences.
 
-    Equal sample sizes give a pooled variance (Student); unequal ones give separate variances (Welch
-    1947, Biometrika 34(1-2), p. 28-35). With 3, 5 and 10 per side, the type I error at .05 is .049,
-    .049 and .050 (Welch: .033, .043, .049), and .061, .059 and .055 where one SD is twice the
-    other; power for 1.5 SD is .29, .55 and .89.
+    The variance is pooled for equal sample sizes (Student), and separate for unequal ones (Welch
+    1947, Biometrika 34(1-2), p. 28-35). With 3, 5 and 10 observations per side, the type I error at
+    level .05 is .049, .049 and .050 (Welch: .033, .043, .049), and .061, .059 and .055 if one SD is
+    twice the other; the power to detect 1.5 SD is .29, .55 and .89.
 
     Examples
     --------
@@ -81,13 +81,13 @@ def of_difference(*sides: Sequence[float] | Floats) -> list[Part]:
 
 
 def left_out(values: Floats) -> Part:
-    """Return the jackknife's variance part from estimates that each omit one seed, (seeds,).
+    """Return the jackknife's variance part from estimates that each leave out one seed.
 
     Efron and Stein (1981), The jackknife estimate of variance, Annals of Statistics 9(3).
 
     Examples
     --------
-    For a mean, this is s^2 / n: the leave-one-out means of 1, 2 and 6 are 4, 3.5 and 1.5, and
+    For a mean, the result is s^2 / n: the leave-one-out means of 1, 2 and 6 are 4, 3.5 and 1.5, and
     s^2 / n is 7 / 3.
 
     >>> round(left_out(np.array([4.0, 3.5, 1.5]))[0], 4)
@@ -104,15 +104,15 @@ def estimated(
 ) -> Contrast:
     """Estimate a value whose variance is the sum of several parts, by t (Satterthwaite).
 
-    Factors with one level are ignored; nan if there is no other factor. Without variance, the
-    limits equal the value, and p is 1 if it is 0, otherwise nan.
+    Factors with one level are ignored; the limits and p are nan if there is no other factor. If the
+    variance is 0, the limits equal the value, and p is 1 for the value 0 and otherwise nan.
 
     Parameters
     ----------
     twice
-        Variance that is counted in two parts and subtracted once; the largest part is the lower
-        bound. Degrees of freedom are those of the difference: those of the sum give a type I error
-        of up to .10 with three training runs, and .08 with five.
+        Variance that is contained in two parts and subtracted once; the total is at least the
+        largest part. Degrees of freedom are computed for the total after subtraction: those of the
+        sum give a type I error of up to .10 with three training runs, and .08 with five.
 
     Examples
     --------
@@ -144,7 +144,7 @@ def over_trainings(
     *,
     overlap: float = 0.0,
 ) -> Contrast:
-    """Estimate a difference over texts and training runs; nan with one run.
+    """Estimate a difference over texts and training runs; nan if there is only one run.
 
     Parameters
     ----------
@@ -155,12 +155,12 @@ def over_trainings(
     texts
         Number of texts.
     overlap
-        Part of ``variance`` that is specific to training runs and also contained in the variance
-        over runs; see :func:`own_part`.
+        Part of ``variance`` that is specific to training runs and is therefore also contained in
+        the variance over runs; see :func:`own_part`.
 
     Examples
     --------
-    Runs with 1 and 3, and no variance over texts: s^2 / 2 = 1, one degree of freedom, t = 2.
+    Two runs differ by 1 and 3, and texts add no variance: s^2 / 2 = 1 with one df, and t = 2.
 
     >>> round(over_trainings(np.array([1.0, 3.0]), 0.0, 100).p, 4)
     0.2952
@@ -171,18 +171,18 @@ def over_trainings(
 
 
 def own_part(bootstraps: Floats) -> float:
-    """Return the run-specific part of the variance over texts of the mean over training runs.
+    """Return the run-specific part of the variance over texts for a mean over training runs.
 
     The result is nan if fewer than two replicates are finite in all runs.
 
     Parameters
     ----------
     bootstraps : (trainings, replicates)
-        Bootstrap replicates over texts, the same texts for all runs.
+        Bootstrap replicates over texts; the same texts are drawn for all runs.
 
     Examples
     --------
-    Two uncorrelated runs, each with variance 1: all of the variance of the mean, 1 / 2.
+    For two uncorrelated runs with variance 1, all of the mean's variance, 1 / 2, is run-specific.
 
     >>> round(own_part(np.array([[1.0, 1.0, -1.0, -1.0], [1.0, -1.0, 1.0, -1.0]]) * 0.75**0.5), 6)
     0.5

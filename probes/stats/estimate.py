@@ -1,8 +1,8 @@
 """Estimates, and tables of estimates with the same columns in all analyses.
 
 The columns are ``value, low, high, n`` and, for tests, ``p, p_bh, detectable``. The cluster, method
-and null hypothesis are constant within a table or a key. They are stated in the descriptions of the
-columns, and thereby in the dataset card.
+and null hypothesis are constant within a table or a key, and are stated in the column descriptions,
+which also appear in the dataset card.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from plumbline.builders.core.schema import Column, Schema
 Floats = NDArray[np.float64]
 
 DECIMALS = 6
-NEAR = 1e-9  # tolerance in comparisons of a p-value with a level
+NEAR = 1e-9  # tolerance for comparing a p-value with a level
 DIGITS = 6  # significant digits of p-values, so that none is rounded to 0
 LEVEL, POWER = 0.05, 0.8  # significance level, and power of the minimum detectable effect
-TESTED_ERROR = "tested_error"  # column with the standard error of the test, if not the interval's
+TESTED_ERROR = "tested_error"  # column with the test's standard error, if not the interval's
 DF = "df"  # column with the degrees of freedom of t tests; 0 or null for z tests
 LEAST = "least_p"  # column with the smallest possible p of a test
-LEAST_DF = 5  # with fewer degrees of freedom, the standard error is too uncertain for detectable
+LEAST_DF = 5  # with fewer degrees of freedom, the error is too uncertain for ``detectable``
 
 
 def estimates(*, cluster: str, method: str, null: str = "") -> tuple[Column, ...]:
@@ -38,21 +38,21 @@ def estimates(*, cluster: str, method: str, null: str = "") -> tuple[Column, ...
     Parameters
     ----------
     cluster
-        The independent unit that ``n`` counts: "name".
+        The independent unit that ``n`` counts, such as "name".
     method
-        Kind of interval and resampled unit: "95% bootstrap over names".
+        Kind of interval and resampled unit, such as "95% bootstrap over names".
     null
-        The null hypothesis: "0: no difference between genders"; "" without a test.
+        The null hypothesis, such as "0: no difference between genders"; "" if there is no test.
     """
     columns = (
         Column("value", "float64", "the estimate; null if not finite", nullable=True),
         Column("low", "float64", f"lower end of the interval ({method})", nullable=True),
         Column("high", "float64", "upper end of the interval", nullable=True),
-        Column("n", "int64", f"independent clusters ({cluster})", minimum=0),
+        Column("n", "int64", f"number of independent clusters ({cluster})", minimum=0),
     )
     if not null:
         return columns
-    p = f"two-sided p-value; null hypothesis: {null}; null without a test"
+    p = f"two-sided p-value; null hypothesis: {null}; null if there is no test"
     return (
         *columns,
         Column("p", "float64", p, nullable=True, minimum=0, maximum=1),
@@ -61,7 +61,7 @@ def estimates(*, cluster: str, method: str, null: str = "") -> tuple[Column, ...
             "detectable",
             "float64",
             "minimum detectable effect: distance from the null hypothesis that the test detects "
-            "with power .8 at .05 / the number of tests in its family; null without a test",
+            "with power .8 at .05 / the number of tests in its family; null if not tested",
             nullable=True,
             minimum=0,
         ),
@@ -84,7 +84,7 @@ class Resampling(Bootstrap):
 
 
 class Estimate(NamedTuple):
-    """A value with its interval."""
+    """An estimate and the limits of its interval."""
 
     value: float
     low: float
@@ -96,7 +96,7 @@ class Estimate(NamedTuple):
         return (self.high - self.low) / 2 / float(ndtri((1 + confidence) / 2))
 
     def row(self, *, p: float | None = None, **others: Any) -> dict[str, Any]:
-        """Return a row of a table: other columns, then the estimate and its p-value, rounded.
+        """Return a table row: the other columns, then the estimate and its p-value, rounded.
 
         Examples
         --------
@@ -110,7 +110,7 @@ class Estimate(NamedTuple):
 
 
 class Table:
-    """Rows of a table, added one by one, with a common key.
+    """A table that is built row by row, with key values common to all rows.
 
     ``confidence``: confidence level of the intervals, see :func:`typed`.
     """
@@ -125,7 +125,7 @@ class Table:
         self.rows.append(estimate.row(p=p, **self.key, **others))
 
     def adjust(self, column: str = "p", over: Sequence[str] = (), least: float = 0.0) -> None:
-        """Register an adjustment of p-values for :meth:`frame`, see :func:`adjusted`."""
+        """Register an adjustment of p-values that :meth:`frame` applies, see :func:`adjusted`."""
         self.families.append((column, over, least))
 
     def frame(self) -> pl.DataFrame:
@@ -154,12 +154,12 @@ def adjusted(
     Parameters
     ----------
     column
-        The p-values; null rows are in no family. For a column ``x`` other than ``p``, the new
-        columns are ``x_bh`` and ``family_x``.
+        Column with the p-values; rows in which it is null belong to no family. For a column ``x``
+        other than ``p``, the new columns are ``x_bh`` and ``family_x``.
     over
-        Columns that define the families; by default, all rows are one family.
+        Columns that define the families; by default, all rows belong to one family.
     least
-        The smallest possible p-value, see :func:`least_p`, or its column; 0 for no minimum.
+        The smallest possible p-value, see :func:`least_p`, or its column; 0 if there is none.
 
     Examples
     --------
@@ -167,7 +167,7 @@ def adjusted(
     >>> adjusted(table, over=["word"])["p_bh"].to_list()
     [0.02, 0.04, None, 0.03]
     """
-    from scipy.stats import false_discovery_control  # half a second to import
+    from scipy.stats import false_discovery_control  # the import takes half a second
 
     p = table[column].cast(pl.Float64).to_numpy()
     family = np.zeros(len(p))
@@ -190,19 +190,20 @@ def adjusted(
 def with_detectable(table: pl.DataFrame, confidence: float) -> pl.DataFrame:
     """Add ``detectable``, the minimum detectable effect of each row's test.
 
-    This is the standard error times the noncentrality at which the t test has power .8; without
-    degrees of freedom, times q(1 - a / 2) + q(.8), normal quantiles: Bloom (1995), Minimum
-    detectable effects, Evaluation Review 19(5). The level a is .05 divided by the number of tests
-    in the family (Bonferroni): a test that is significant at this level is also significant by
-    Benjamini-Hochberg, regardless of the other tests.
+    This is the standard error times the noncentrality at which the t test has power .8, or, without
+    degrees of freedom, times the sum of the normal quantiles q(1 - a / 2) + q(.8): Bloom (1995),
+    Minimum detectable effects, Evaluation Review 19(5). The level a is .05 divided by the number of
+    tests in the family (Bonferroni): a test that is significant at this level is also significant
+    by Benjamini-Hochberg, whatever the other tests are.
 
     Parameters
     ----------
     table
-        Has ``low, high, p``. Optional columns: ``family``, tests in the row's family (default 1);
-        :data:`TESTED_ERROR`, the standard error of the test if different from the interval's;
-        :data:`DF`, degrees of freedom (the result is null below :data:`LEAST_DF`); :data:`LEAST`,
-        the smallest possible p-value (the result is null above a).
+        Must contain ``low, high, p``. Optional columns: ``family``, the number of tests in the
+        row's family (default 1); :data:`TESTED_ERROR`, the standard error of the test if different
+        from the interval's; :data:`DF`, degrees of freedom (with fewer than :data:`LEAST_DF`, the
+        result is null); and :data:`LEAST`, the smallest possible p-value (if it is above a, the
+        result is null).
     confidence
         Confidence level of the intervals.
 
@@ -244,7 +245,7 @@ def with_detectable_correlations(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def _numbers(table: pl.DataFrame, name: str, otherwise: Any = np.nan) -> Floats:
-    """Return a column, with a default for null values or if it is missing."""
+    """Return a column; a missing column and null values are replaced with a default."""
     if name not in table.columns:
         return np.broadcast_to(np.float64(otherwise), (len(table),))
     column = table[name].cast(pl.Float64)
@@ -252,13 +253,13 @@ def _numbers(table: pl.DataFrame, name: str, otherwise: Any = np.nan) -> Floats:
 
 
 def _quantile(below: float | Floats, freedom: Floats) -> Any:
-    """Return quantiles of t, or of z without degrees of freedom."""
+    """Return quantiles of t, or of z where there are no degrees of freedom."""
     of_t = stdtrit(np.maximum(freedom, 1), below)
     return np.where(freedom > 0, of_t, ndtri(below))
 
 
 def finite(value: float) -> float | None:
-    """Round an estimate for a table; None if it is not finite."""
+    """Round an estimate for a table; return None if it is not finite."""
     value = float(value)
     return round(value, DECIMALS) + 0.0 if math.isfinite(value) else None
 
@@ -271,7 +272,7 @@ def significant(p: float) -> float:
 def rounded(
     table: pl.DataFrame, numbers: Sequence[str] = (), p: Sequence[str] = ("p",)
 ) -> pl.DataFrame:
-    """Round columns of estimates, and of p-values, see :func:`finite` and :func:`significant`.
+    """Round columns of estimates and of p-values, see :func:`finite` and :func:`significant`.
 
     Examples
     --------
@@ -290,7 +291,7 @@ def rounded(
 def typed(table: pl.DataFrame, schema: Schema, confidence: float | None) -> pl.DataFrame:
     """Select, order and cast the declared columns; add ``detectable`` if it is missing.
 
-    ``confidence``: confidence level of the intervals; None only for a table without intervals.
+    ``confidence``: confidence level of the intervals; may be None if there are no intervals.
     """
     empty = pl.DataFrame(pl.from_arrow(schema.arrow().empty_table()))
     if "detectable" in empty.columns and "detectable" not in table.columns:

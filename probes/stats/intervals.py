@@ -17,7 +17,7 @@ DIGITS = 10  # values that are equal after rounding to these decimals are ties
 
 
 def two_sided(t: float | Floats, freedom: float | Floats) -> Floats:
-    """Return the two-sided p-values of t statistics, (...).
+    """Return the two-sided p-values of t statistics, in the same shape.
 
     Examples
     --------
@@ -28,7 +28,7 @@ def two_sided(t: float | Floats, freedom: float | Floats) -> Floats:
 
 
 def t_half_width(error: float | Floats, freedom: float | Floats, confidence: float) -> Floats:
-    """Return half the width of the t interval for a standard error, (...).
+    """Return half the width of the t interval for each standard error.
 
     Examples
     --------
@@ -39,7 +39,7 @@ def t_half_width(error: float | Floats, freedom: float | Floats, confidence: flo
 
 
 def half_of_mean(values: Floats, confidence: float = 0.95) -> float:
-    """Return half the width of the t interval for the mean of values (n,); nan for one value.
+    """Return half the width of the t interval for the mean of values; nan for one value.
 
     Examples
     --------
@@ -58,14 +58,14 @@ def wilson(hits: float, n: int, confidence: float = 0.95) -> Estimate:
     Parameters
     ----------
     hits, n
-        Successes among independent trials; ``n`` at least 1. For trials with values between 0 and
-        1 and sum ``hits``, the interval is conservative: binary values have the largest variance
-        for a given mean.
+        Number of successes and of independent trials; ``n`` must be at least 1. If the trials have
+        values between 0 and 1, and ``hits`` is their sum, the interval is conservative: binary
+        values have the largest variance for a given mean.
 
     Examples
     --------
-    Wilson (1927), JASA 22(158), p. 209-212; Newcombe (1998), Table I, 81 of 263. Equal to
-    statsmodels' ``proportion_confint``, which takes seconds to import:
+    Wilson (1927), JASA 22(158), p. 209-212; Newcombe (1998), Table I, 81 of 263. The result equals
+    that of statsmodels' ``proportion_confint``, which takes seconds to import:
 
     >>> tuple(round(x, 4) for x in wilson(81, 263)[:3])
     (0.308, 0.2553, 0.3662)
@@ -77,7 +77,7 @@ def wilson(hits: float, n: int, confidence: float = 0.95) -> Estimate:
 
 
 def _score_limits(share: Any, n: Any, confidence: float) -> tuple[Floats, Floats]:
-    """Return the limits of Wilson's score interval, (...), for shares of ``n`` trials."""
+    """Return the limits of Wilson's score interval for shares of ``n`` trials."""
     square = float(ndtri((1 + confidence) / 2)) ** 2
     middle = (share + square / (2 * n)) / (1 + square / n)
     half = np.sqrt(square * (share * (1 - share) / n + square / (4 * n**2))) / (1 + square / n)
@@ -89,22 +89,22 @@ def clustered(
 ) -> tuple[Floats, Floats, Floats]:
     """Return shares of clustered trials, and the limits of their intervals.
 
-    Wilson's score interval with the effective sample size of Korn and Graubard (1998), Survey
-    Methodology 24(2), p. 193-201, at most the number of trials; if the share does not vary between
-    clusters, with the number of clusters.
+    The interval is Wilson's score interval for the effective sample size of Korn and Graubard
+    (1998), Survey Methodology 24(2), p. 193-201, which is at most the number of trials; if the
+    share does not vary between clusters, the number of clusters is used.
 
     Parameters
     ----------
     hits : (clusters, ...) array
-        Successes in each cluster.
+        Number of successes in each cluster.
     trials : (clusters,) array
-        Trials in each cluster, at least one in total.
+        Number of trials in each cluster; there must be at least one in total.
     strata : (clusters,) array, optional
-        The result is the unweighted mean share over strata; variances within strata are summed.
+        Stratum of each cluster. The share is the unweighted mean over strata; variances are summed.
 
     Examples
     --------
-    Ten clusters of five equal trials have an effective sample size of nine, the degrees of freedom:
+    Ten clusters of five equal trials have an effective sample size of nine, the number of df:
 
     >>> hits = np.array([5.0, 5, 5, 0, 0, 0, 0, 0, 0, 0])
     >>> [round(float(x), 3) for x in clustered(hits, np.full(10, 5.0))]
@@ -130,21 +130,21 @@ def clustered(
 
 
 def newcombe(hits: tuple[float, float], n: tuple[int, int], confidence: float = 0.95) -> Estimate:
-    """Estimate the difference of two independent proportions, first minus second.
+    """Estimate the difference between two independent proportions, first minus second.
 
-    Newcombe's hybrid score interval (his method 10): based on the two Wilson intervals, within
-    [-1, 1], with positive width where both shares are 0.
+    Newcombe's hybrid score interval (his method 10) combines the two Wilson intervals. It lies
+    within [-1, 1], and its width is positive even if both shares are 0.
 
     Parameters
     ----------
     hits, n
-        Successes and trials of each group, as in :func:`wilson`.
+        Number of successes and of trials in each group, as in :func:`wilson`.
 
     Examples
     --------
     Newcombe (1998), Interval estimation for the difference between independent proportions,
-    Statistics in Medicine 17, p. 873-890, Table II, 56 of 70 against 48 of 80. Equal to
-    statsmodels' ``confint_proportions_2indep``:
+    Statistics in Medicine 17, p. 873-890, Table II, 56 of 70 against 48 of 80. The result equals
+    that of statsmodels' ``confint_proportions_2indep``:
 
     >>> tuple(round(x, 4) for x in newcombe((56, 48), (70, 80))[:3])
     (0.2, 0.0524, 0.3339)
@@ -157,10 +157,10 @@ def newcombe(hits: tuple[float, float], n: tuple[int, int], confidence: float = 
 
 
 def spearman(x: Floats, y: Floats, confidence: float = 0.95) -> Estimate:
-    """Estimate the rank correlation of two arrays (n,), n at least 4, with mean ranks for ties.
+    """Estimate the rank correlation of two arrays of n >= 4 values; ties get mean ranks.
 
-    The interval is Fisher's z with the variance (1 + rho^2 / 2) / (n - 3). The estimate is nan if
-    an array is constant.
+    The interval is based on Fisher's z, with the variance (1 + rho^2 / 2) / (n - 3). The estimate
+    is nan if an array is constant.
 
     Bonett and Wright (2000), Psychometrika 65(1), equation 3, p. 25.
     """
@@ -174,16 +174,16 @@ def spearman(x: Floats, y: Floats, confidence: float = 0.95) -> Estimate:
 
 
 def rank_correlations(x: Floats, y: Floats) -> Floats:
-    """Return Spearman's correlation over the last axis of two (..., n) arrays, (...).
+    """Return Spearman's correlation over the last axis of two arrays of shape (..., n).
 
-    Values equal to ten decimals are ties, with mean ranks; nan where an array is constant or
-    contains nan.
+    Values equal to ten decimals are ties and get mean ranks; the result is nan where an array is
+    constant or contains nan.
     """
     return _of_ranks(np.round(x, DIGITS), np.round(y, DIGITS))
 
 
 def _of_ranks(x: Floats, y: Floats) -> Floats:
-    from scipy.stats import rankdata  # half a second to import
+    from scipy.stats import rankdata  # the import takes half a second
 
     ranks = [rankdata(values, axis=-1) for values in (x, y)]
     a, b = (part - part.mean(axis=-1, keepdims=True) for part in ranks)
@@ -198,9 +198,9 @@ class Equivalence(NamedTuple):
     """Result of two one-sided tests of a mean difference."""
 
     mean: float
-    low: float  # interval with confidence 1 - 2 level, inside the bounds if p is at most level
+    low: float  # interval with confidence 1 - 2 level; inside the bounds if and only if p <= level
     high: float
-    p: float  # the larger of the two; nan inside the bounds without variance
+    p: float  # the larger p of the two; nan if the mean is inside the bounds and its error is 0
 
 
 def equivalence(
@@ -208,14 +208,14 @@ def equivalence(
 ) -> Equivalence:
     """Test the equivalence of a mean difference to 0 within (-bound, bound).
 
-    The null hypothesis is a mean outside the bounds: two one-sided t tests at ``level`` each.
+    The null hypothesis, a mean outside the bounds, is tested by two one-sided t tests at ``level``.
 
     Parameters
     ----------
     error, freedom
         Standard error of the mean, and its degrees of freedom.
     bound
-        The smallest relevant difference, positive and chosen before the data are seen.
+        The smallest relevant difference; it must be positive, and chosen before the data are seen.
 
     References
     ----------
@@ -224,7 +224,7 @@ def equivalence(
 
     Examples
     --------
-    t = 6.57 and -4.38 on 3 degrees of freedom.
+    The t statistics are 6.57 and -4.38, with 3 degrees of freedom.
 
     >>> round(equivalence(0.02, 0.0183, 3, 0.1).p, 3)
     0.011
@@ -237,11 +237,11 @@ def equivalence(
 
 
 def mean_p(differences: Floats) -> float:
-    """Return the two-sided p-value of the t test for mean 0; differences (n,), at least two.
+    """Return the two-sided p-value of the t test for mean 0, from at least two differences.
 
     Examples
     --------
-    Additional sleep of Student's (1908) patients after one drug compared with another: t = 4.06.
+    Additional sleep of Student's (1908) patients after one drug compared with another: t is 4.06.
 
     >>> more = np.array([1.2, 2.4, 1.3, 1.3, 0.0, 1.0, 1.8, 0.8, 4.6, 1.4])
     >>> round(mean_p(more), 5)
@@ -253,7 +253,7 @@ def mean_p(differences: Floats) -> float:
 
 
 def t_p(mean: float, error: float, freedom: float) -> float:
-    """Return the two-sided p of a mean; without variance, 1 for mean 0 and nan otherwise.
+    """Return the two-sided p of a mean; if its error is 0, 1 for mean 0 and nan otherwise.
 
     Examples
     --------

@@ -2,7 +2,7 @@
 
 Lloyd (1982), Least squares quantization in PCM, IEEE Trans. Inf. Theory 28(2), with k-means++
 initialization (Arthur & Vassilvitskii 2007), as in scikit-learn. Computations are single-threaded,
-as the summation order of threads would change the last digits.
+because summation order across threads changes the last digits.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from threadpoolctl import ThreadpoolController
 
 Floats = NDArray[np.float64]
 CELLS = 4_000_000  # maximum number of distances in memory (32 MB)
-TOLERANCE = 1e-9  # relative to the longest principal axis: shorter axes are rounding errors
+TOLERANCE = 1e-9  # shorter principal axes, relative to the longest one, are rounding errors
 ITERATIONS = 300  # maximum iterations of Lloyd's algorithm, as in scikit-learn
 
 
@@ -29,8 +29,8 @@ class Partition(NamedTuple):
 
     labels: NDArray[np.int64]  # (n,) clusters in the run with the lowest inertia; 0 is the largest
     inertia: Floats  # (seeds,) sum of squared distances to the nearest centre
-    agreement: Floats  # (pairs of seeds,) adjusted Rand index
-    widths: Floats  # silhouettes in the best run, (n,)
+    agreement: Floats  # (pairs of seeds,) adjusted Rand index of two runs
+    widths: Floats  # (n,) silhouettes in the run with the lowest inertia
 
     @property
     def silhouette(self) -> float:
@@ -46,9 +46,9 @@ class Null(NamedTuple):
 
 
 def principal(points: Floats) -> Floats:
-    """Return the principal component scores of points (n, d): (n, min(n, d)).
+    """Return principal component scores, of shape (n, min(n, d)), for points of shape (n, d).
 
-    Distances are preserved. The sign of an axis makes the farthest point positive.
+    Distances are preserved. The sign of an axis is chosen such that the farthest point is positive.
     """
     vectors, sizes, _ = np.linalg.svd(points - points.mean(axis=0), full_matrices=False)
     scores = vectors * sizes
@@ -57,13 +57,13 @@ def principal(points: Floats) -> Floats:
 
 
 def partition(points: Floats, k: int, seeds: Sequence[int]) -> Partition:
-    """Partition points (n, d), at least k + 1 of them distinct, into k clusters for each seed."""
+    """Partition points into k clusters for each seed; at least k + 1 points must be distinct."""
     if len(np.unique(points, axis=0)) <= k:
         raise ValueError(f"partition: {k} clusters need more than {k} distinct points")
     with _pools().limit(limits=1):
         runs = [KMeans(k, n_init=1, random_state=seed).fit(points) for seed in seeds]
         inertia = np.array([run.inertia_ for run in runs])
-        # the first of the runs that differ only by rounding
+        # among runs that differ only by rounding, take the first
         best = int(np.flatnonzero(inertia <= inertia.min() * (1 + 1e-9))[0])
         labels = numbered(runs[best].labels_)
         pairs = combinations([run.labels_ for run in runs], 2)
@@ -91,8 +91,9 @@ def null(
 
     Each draw has exactly the mean and covariance of ``points`` (n, d). For independent normal
     points with any covariance, the scores on the sample's principal axes, divided by the axis
-    lengths, are a random rotation independent of the lengths: a draw is a new rotation with the
-    same lengths, exchangeable with the observed points. The best of ``starts`` runs is used.
+    lengths, form a random rotation that is independent of the lengths. A draw combines a new
+    rotation with these lengths, so it is exchangeable with the observed points. The best of
+    ``starts`` runs is used.
 
     Wedderburn (1975), Random rotations and multivariate normal simulation, Rothamsted; Langsrud
     (2005), Rotation tests, Statistics and Computing 15(1), p. 53-60.
@@ -103,7 +104,7 @@ def null(
     block = max(1, CELLS // n**2)
     with _pools().limit(limits=1):
         lengths = np.linalg.svd(points - points.mean(axis=0), compute_uv=False)
-        lengths = lengths[lengths > TOLERANCE * lengths[0]]  # n - 1 at most
+        lengths = lengths[lengths > TOLERANCE * lengths[0]]  # at most n - 1 axes
         for first in range(0, draws, block):
             number = min(block, draws - first)
             clouds = rng.normal(size=(number, n, len(lengths)))
@@ -118,12 +119,12 @@ def null(
 
 @cache
 def _pools() -> ThreadpoolController:
-    """Return the thread pools of NumPy and scikit-learn, cached: a look-up takes milliseconds."""
+    """Return the thread pools of NumPy and scikit-learn, cached as a search takes milliseconds."""
     return ThreadpoolController()
 
 
 def _squares(clouds: Floats) -> Floats:
-    """Return squared distances of points, (clouds, n, d) to (clouds, n, n)."""
+    """Return squared distances (clouds, n, n) between points of shape (clouds, n, d)."""
     inner = clouds @ clouds.transpose(0, 2, 1)
     size = np.diagonal(inner, axis1=1, axis2=2)
     squares: Floats = np.maximum(size[:, :, None] + size[:, None, :] - 2 * inner, 0)
@@ -134,9 +135,9 @@ def _squares(clouds: Floats) -> Floats:
 def _lloyd(
     clouds: Floats, squares: Floats, k: int, starts: int, rng: np.random.Generator
 ) -> tuple[Floats, NDArray[np.int64]]:
-    """Partition clouds, (clouds, n, d); return inertia, (clouds,), and labels, (clouds, n).
+    """Partition clouds (clouds, n, d); return the inertia (clouds,) and the labels (clouds, n).
 
-    Greedy k-means++ as in scikit-learn, with 2 + log k candidates for each centre.
+    Initialization is greedy k-means++ as in scikit-learn, with 2 + log k candidates per centre.
     """
     number, n, _ = clouds.shape
     rows = np.arange(number)[:, None]
@@ -165,12 +166,12 @@ def _lloyd(
         means = member @ clouds[:, None] / np.maximum(count, 1)
         centres = np.where(count > 0, means, centres)
     inertia = (far.min(axis=2) + size).sum(axis=2)
-    first = np.arange(number), inertia.argmin(axis=1)  # the best start
+    first = np.arange(number), inertia.argmin(axis=1)  # index of the best start of each cloud
     return inertia[first], labels[first]
 
 
 def _silhouettes(distances: Floats, labels: NDArray[np.int64], k: int) -> Floats:
-    """Return mean silhouettes, (clouds,), for distances (clouds, n, n) and labels (clouds, n)."""
+    """Return each cloud's mean silhouette for distances (clouds, n, n) and labels (clouds, n)."""
     member = (labels[:, :, None] == np.arange(k)).astype(np.float64)
     sums, count = distances @ member, member.sum(axis=1)[:, None]
     index = labels[:, :, None]
@@ -184,11 +185,11 @@ def _silhouettes(distances: Floats, labels: NDArray[np.int64], k: int) -> Floats
 
 
 def gap(inertia: float, one_cloud: Null) -> tuple[float, float]:
-    """Return the gap statistic and its simulation error.
+    """Return the gap statistic and its simulation standard error.
 
-    Tibshirani, Walther & Hastie (2001), J. R. Stat. Soc. B 63(2), equations 3 and 5: the mean of
-    the reference's log inertia minus that of the points, and s = sd * sqrt(1 + 1 / draws). Their
-    reference is uniform in a box, ours a normal cloud.
+    Tibshirani, Walther & Hastie (2001), J. R. Stat. Soc. B 63(2), equations 3 and 5: the mean log
+    inertia of the reference minus that of the points, and s = sd * sqrt(1 + 1 / draws). Their
+    reference distribution is uniform in a box; here it is a normal cloud.
     """
     draws = one_cloud.log_inertia
     return float(draws.mean() - np.log(inertia)), float(draws.std() * np.sqrt(1 + 1 / len(draws)))

@@ -17,18 +17,18 @@ Integers = NDArray[np.signedinteger[Any]]
 
 TOLERANCE = 1e-8
 RATIOS = (-12.0, 8.0)  # search limits for the logarithm of the variance ratio
-GRID = 121  # grid points for the logarithm of the ratio
-FLAT = 1e-8  # smaller differences of -2 log likelihood are rounding errors
+GRID = 121  # number of grid points for the logarithm of the ratio
+FLAT = 1e-8  # smaller differences in -2 log likelihood are rounding errors
 
 
 class Coefficients(NamedTuple):
-    """Coefficients of a linear model, arrays (columns,); nan if undefined."""
+    """Coefficients of a linear model, one per column of the design; nan if not estimable."""
 
     value: Floats
     low: Floats
     high: Floats
     p: Floats
-    freedom: Floats  # degrees of freedom of t; 0 without an interval
+    freedom: Floats  # degrees of freedom of t; 0 if there is no interval
 
 
 class Drop(NamedTuple):
@@ -44,20 +44,20 @@ class Drop(NamedTuple):
 class Mixed(NamedTuple):
     """A fitted mixed model."""
 
-    coefficients: Floats  # one per column of the design, (columns,)
+    coefficients: Floats  # (columns,), one per column of the design
     between: float  # variance of the random intercepts
     residual: float  # variance of the errors
 
 
 def dummies(values: Sequence[str], levels: Sequence[str]) -> Floats:
-    """Return treatment coding, (rows, levels - 1); the first level is the reference."""
+    """Return treatment coding, of shape (rows, levels - 1); the first level is the reference."""
     return np.array([[float(v == level) for level in levels[1:]] for v in values])
 
 
 def estimable(design: Floats) -> NDArray[np.bool_]:
-    """Return a mask of the estimable coefficients of a design, (columns,).
+    """Return a mask of the columns of a design whose coefficients are estimable.
 
-    A coefficient is estimable if its unit vector is a linear combination of rows.
+    A coefficient is estimable if its unit vector is a linear combination of the design's rows.
     """
     projector = np.linalg.pinv(design) @ design if len(design) else np.zeros(design.shape[1:] * 2)
     return np.isclose(np.diag(projector), 1, atol=TOLERANCE)
@@ -66,8 +66,8 @@ def estimable(design: Floats) -> NDArray[np.bool_]:
 def least_squares(response: Floats, design: Floats, confidence: float = 0.95) -> Coefficients:
     """Fit by ordinary least squares, with intervals for independent, homoscedastic errors.
 
-    Without residual degrees of freedom, intervals and p are nan. Columns of a design (rows,
-    columns) may be linearly dependent: coefficients that are not estimable are nan.
+    If there are no residual degrees of freedom, intervals and p are nan. The columns of the design
+    may be linearly dependent; coefficients that are not estimable are nan.
     """
     weights = np.linalg.pinv(design)
     weights[~estimable(design)] = np.nan
@@ -83,19 +83,19 @@ def jackknife(
     """Fit by least squares, with intervals from the leave-one-cluster-out jackknife.
 
     The variance is the sum of the squared changes of a coefficient (CR3; HC3 if each cluster is one
-    row), valid for heteroscedastic errors and correlation within clusters. It is divided by its
-    bias for independent homoscedastic errors, a function of the design: a difference of two group
-    means then has Welch's variance for equal group sizes, and otherwise a slightly larger variance
-    component in the smaller group. The degrees of freedom of t are those of this sum of squares,
-    few for a coefficient that depends on few clusters, regardless of the number of others. A
-    coefficient that depends on one cluster has no interval.
+    row), which is valid for heteroscedastic errors and correlation within clusters. It is divided
+    by its bias for independent homoscedastic errors, a function of the design: a difference of two
+    group means then has Welch's variance if the groups have equal sizes, and otherwise a slightly
+    larger variance component for the smaller group. The degrees of freedom of t are those of this
+    sum of squares: there are few for a coefficient that depends on few clusters, even if there are
+    many other clusters. A coefficient that depends on one cluster has no interval.
 
     MacKinnon and White (1985), Journal of Econometrics 29(3), p. 305-325; Bell and McCaffrey
     (2002), Survey Methodology 28(2), p. 169-181, equation 4.
     """
 
     def weights(rows: NDArray[np.bool_]) -> Floats:
-        """Return the weights of all responses in the coefficients, (columns, rows)."""
+        """Return each response's weight in each coefficient, of shape (columns, rows)."""
         part = design[rows]
         result = np.zeros(design.T.shape)
         result[:, rows] = np.linalg.pinv(part)
@@ -110,7 +110,7 @@ def jackknife(
     spread = moved @ moved.transpose(0, 2, 1)
     size = np.trace(spread, axis1=1, axis2=2)
     with np.errstate(divide="ignore", invalid="ignore"):
-        freedom = size**2 / (spread**2).sum(axis=(1, 2))  # Satterthwaite, for independent errors
+        freedom = size**2 / (spread**2).sum(axis=(1, 2))  # Satterthwaite's, for independent errors
         variance *= (full**2).sum(axis=1) / size
     if len(response) == np.linalg.matrix_rank(design):
         freedom[:] = np.nan
@@ -125,18 +125,18 @@ def drop(
     sizes: Floats | None = None,
     within: float = 0.0,
 ) -> Drop:
-    """Test the columns of a factor given all others: type II without interactions.
+    """Test the columns of a factor given all other columns (type II test without interactions).
 
     Parameters
     ----------
     sizes : (rows,) array
-        Number of observations averaged in each response; None for one each.
+        Number of observations averaged in each response; None if each response is one observation.
     within
-        Sum of squares of observations about the mean of their row.
+        Sum of squared deviations of the observations from the mean of their row.
 
     Examples
     --------
-    Four rows 1, 2, 3, 6 in two groups: means 1.5 and 4.5, F = 9 / 2.5 with 1 and 2 df.
+    The rows 1, 2, 3 and 6 in two groups have means 1.5 and 4.5: F = 9 / 2.5 with 1 and 2 df.
 
     >>> design = np.array([[1.0, 0], [1, 0], [1, 1], [1, 1]])
     >>> [round(x, 4) for x in drop(np.array([1.0, 2, 3, 6]), design, np.array([1]))]
@@ -156,7 +156,7 @@ def drop(
 
 
 def _left(response: Floats, design: Floats) -> tuple[float, int]:
-    """Return the residual sum of squares of a design, and its rank."""
+    """Return the residual sum of squares of a least-squares fit, and the rank of the design."""
     result, _, rank, _ = np.linalg.lstsq(design, response)
     return float(((response - design @ result) ** 2).sum()), int(rank)
 
@@ -171,13 +171,13 @@ def _limits(value: Floats, se: Floats, freedom: Floats, confidence: float) -> Co
 
 
 def sum_groups(values: Floats, groups: Integers) -> Floats:
-    """Sum the rows of each group, (rows, columns) to (groups, columns)."""
+    """Sum the rows of each group; the result has shape (groups, columns)."""
     length = int(groups.max()) + 1
     return np.stack([np.bincount(groups, column, length) for column in values.T], axis=1)
 
 
 def centred(values: Floats, groups: Integers) -> Floats:
-    """Subtract the group mean from each row, (rows, ...), which removes group effects.
+    """Subtract the mean of its group from each row, which removes group effects.
 
     Examples
     --------
@@ -191,11 +191,10 @@ def centred(values: Floats, groups: Integers) -> Floats:
 
 
 def mixed(sums: Floats, squares: Floats, sizes: Floats, absorbed: int = 0) -> Mixed:
-    """Fit response = design times coefficients + a random group intercept + error, by REML.
+    """Fit response = design @ coefficients + random group intercept + error by REML.
 
-    The inputs are sums over rows, which may be too many for memory. The random intercepts are
-    normal with mean 0. The design (rows, columns) has full rank, with a column of ones for a
-    common intercept.
+    The inputs are sums over rows, because the rows may not fit into memory. The random intercepts
+    are normal with mean 0. The design must have full rank, with a column of ones for the intercept.
 
     Patterson and Thompson (1971), Biometrika 58(3), p. 545-554; Laird and Ware (1982), Biometrics
     38(4), p. 963-974.
@@ -205,9 +204,9 @@ def mixed(sums: Floats, squares: Floats, sizes: Floats, absorbed: int = 0) -> Mi
     sums : (groups, columns + 1) array
         Sums of the design and, last, the response, for each group.
     squares : (columns + 1, columns + 1) array
-        Sums of their products.
+        Sums of products of these columns.
     sizes : (groups,) array
-        Rows in each group.
+        Number of rows in each group.
     absorbed
         Degrees of freedom already removed, for example by subtracting text means.
     """
@@ -231,10 +230,10 @@ def mixed(sums: Floats, squares: Floats, sizes: Floats, absorbed: int = 0) -> Mi
         return result
 
     def slope(log: float) -> float:
-        """Return the derivative of -2 log restricted likelihood by the logarithm of the ratio.
+        """Return the derivative of -2 log restricted likelihood with respect to the log ratio.
 
-        Its root is accurate to machine precision; the maximum of the likelihood itself only to the
-        square root of that, which differs between processors.
+        Its root is accurate to machine precision. The maximum of the likelihood is accurate only to
+        the square root of that precision, and differs between processors.
         """
         ratio = float(np.exp(log))
         inside, result, rss = parts(ratio)

@@ -1,7 +1,7 @@
 """Pointwise mutual information of words and groups, with intervals.
 
-The data are the words that a model ranked highest for each name: a matrix (names, words) with 1
-if a word is in a name's list.
+The data are the words that a model ranked highest for each name: a matrix of shape (names, words)
+that contains 1 if a word is in a name's list.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from plumbline.probes.stats.bootstrap import Limits, percentiles
 
 Floats = NDArray[np.float64]
 
-EXACT = 2**24  # smaller integers are exact in single precision
-BLOCK = 64  # number of words whose replicates are in memory, in addition to the draws
+EXACT = 2**24  # integers below this limit are exact in single precision
+BLOCK = 64  # number of words whose replicates are in memory at once, in addition to the draws
 
 
 def pmi(counts: Floats, smoothing: float = 0.0, merged: int = 0) -> Floats:
-    """Return pointwise mutual information in nats, (..., words, groups).
+    """Return pointwise mutual information in nats, of shape (..., words, groups).
 
     PMI(w, g) = log p(w, g) / (p(w) p(g)), equation 1 of Stańczak et al. (2023), after ``smoothing``
-    is added to each cell (Lidstone). Without smoothing, it is -inf for a word never generated for a
-    group, and nan for a word or group without counts; the sum over g of p(g) exp(PMI(w, g)) is 1
-    for every word.
+    is added to each cell (Lidstone). Without smoothing, it is -inf for a word that was never
+    generated for a group, and nan for a word or group without counts; the sum over g of p(g)
+    exp(PMI(w, g)) is 1 for every word.
 
     Parameters
     ----------
     counts : (..., words, groups) array
-        Number of times a word was generated for a group.
+        Number of times that each word was generated for each group.
     merged
         Number of words merged in the last row; 0 if the last row is one word.
     """
@@ -48,17 +48,16 @@ def pmi(counts: Floats, smoothing: float = 0.0, merged: int = 0) -> Floats:
 def weighted(
     lists: csr_array, groups: NDArray[np.int64], size: int, weights: NDArray[np.float32]
 ) -> Floats:
-    """Count words by group, (words, groups, replicates), weighting each person.
+    """Count words by group with weighted people, in shape (words, groups, replicates).
 
-    Weights are integers, so that sums are exact and independent of the order and the partition of
-    the people.
+    Weights are integers, so sums are exact and do not depend on how people are ordered and split.
 
     Parameters
     ----------
     lists : (people, words) sparse array
         1 if a person's list contains the word.
     groups : (people,) array
-        The group of each person, below ``size``.
+        The group of each person, an integer below ``size``.
     weights : (people, replicates) array
     """
     words = lists.shape[1]
@@ -78,12 +77,12 @@ def intervals(
     confidence: float = 0.95,
     merged: int = 0,
 ) -> Limits:
-    """Return percentile intervals of :func:`pmi` from counts with cluster bootstrap weights.
+    """Return percentile intervals of :func:`pmi` from counts weighted by a cluster bootstrap.
 
-    Without smoothing, this is the ordinary bootstrap, with Poisson weights. Its interval has no
-    width for a word never generated for a group, and its coverage is too low for small counts. With
-    smoothing, it is the Bayesian bootstrap (Rubin 1981): each cluster has a standard exponential
-    weight, and Gamma(smoothing) replaces the constant added to a cell, as for a counted word.
+    Without smoothing, this is the ordinary bootstrap, with Poisson weights. Its interval has width
+    0 for a word that was never generated for a group, and its coverage is too low for small counts.
+    With smoothing, it is the Bayesian bootstrap (Rubin 1981): each cluster has a standard
+    exponential weight, and a draw from Gamma(smoothing) replaces the constant added to each cell.
 
     Davison and Hinkley (1997), Bootstrap Methods and their Application, sections 2.4 and 5.3.
 
@@ -92,8 +91,8 @@ def intervals(
     draws : (words, groups, replicates) array
         Weighted counts, from :func:`weighted`.
     smoothing
-        See :func:`pmi`; 0 can give limits of -inf. Replicates without a word or a group have no PMI
-        and are ignored.
+        See :func:`pmi`; with 0, limits can be -inf. Replicates without counts for a word or a group
+        have no PMI and are ignored.
     seed
         Seed of the Gamma draws.
     merged
@@ -113,7 +112,7 @@ def intervals(
 
 
 def smoothed(draws: Floats, smoothing: float, seed: int | Sequence[int], merged: int = 0) -> Floats:
-    """Add Gamma(smoothing) to every cell of (words, groups, replicates), see :func:`intervals`."""
+    """Add a draw from Gamma(smoothing) to every cell of ``draws``, see :func:`intervals`."""
     shape = np.full((len(draws), 1, 1), smoothing)
     if merged:
         shape[-1] *= merged

@@ -15,22 +15,22 @@ from plumbline.probes.stats.estimate import Estimate
 Floats = NDArray[np.float64]
 
 LEAST = 3  # minimum number of levels of a facet
-FLAT = 1e-12  # smaller errors relative to the scores are rounding errors
+FLAT = 1e-12  # errors that are smaller relative to the scores are rounding errors
 FORMS = ("ICC(1,1)", "ICC(2,1)", "ICC(3,1)", "ICC(1,k)", "ICC(2,k)", "ICC(3,k)")
 
 
 def icc(ratings: Floats, confidence: float = 0.95) -> dict[str, Estimate]:
     """Return the six intraclass correlations, keyed by :data:`FORMS`.
 
-    (1, .): each target has different raters; (2, .): all targets have the same random raters;
-    (3, .): all targets have the same fixed raters. (., 1): reliability of one rating; (., k): of
-    the mean rating. Intervals are based on F distributions, as in Shrout and Fleiss. A form is nan
-    where its denominator is not positive, as for targets with equal means.
+    In forms (1, .), each target has different raters; in (2, .), all targets have the same random
+    raters; in (3, .), the same fixed raters. Forms (., 1) are the reliability of one rating, forms
+    (., k) that of the mean rating. Intervals are based on F distributions, as in Shrout and Fleiss.
+    A form is nan if its denominator is not positive, for example if all targets have the same mean.
 
     Parameters
     ----------
     ratings : (targets, raters) array
-        At least two of each, none missing.
+        At least two targets and two raters, without missing ratings.
 
     References
     ----------
@@ -39,7 +39,7 @@ def icc(ratings: Floats, confidence: float = 0.95) -> dict[str, Estimate]:
 
     Examples
     --------
-    Their Table 2, six targets and four judges; Table 4 has these values.
+    Ratings of six targets by four judges (their Table 2); Table 4 reports these values.
 
     >>> rows = "9 2 5 8; 6 1 3 2; 8 4 6 8; 7 1 2 6; 10 5 6 9; 6 2 4 7"
     >>> table = np.array([row.split() for row in rows.split(";")], dtype=float)
@@ -80,7 +80,7 @@ def _over(part: float, total: float) -> float:
 def _ratio(
     f: np.float64, df: tuple[int, int], k: int, upper: float
 ) -> tuple[np.float64, np.float64, np.float64]:
-    """Return (F - 1) / (F + k - 1) and its limits for a ratio of mean squares; 1 if F is inf."""
+    """Return (F - 1) / (F + k - 1) and its limits for a ratio of mean squares F; 1 if F is inf."""
     ends = (f, f / fdtri(*df, upper), f * fdtri(*df[::-1], upper))
     value, low, high = (np.where(np.isinf(end), 1.0, (end - 1) / (end + k - 1)) for end in ends)
     return np.float64(value), np.float64(low), np.float64(high)
@@ -103,7 +103,7 @@ def _limits(
 
 
 def spearman_brown(single: Estimate, times: float) -> Estimate:
-    """Return the reliability of a test ``times`` as long; nan if the denominator is not positive.
+    """Return the reliability of a test that is ``times`` as long; nan if the denominator is <= 0.
 
     Spearman (1910) and Brown (1910), British Journal of Psychology 3.
     """
@@ -115,13 +115,13 @@ def spearman_brown(single: Estimate, times: float) -> Estimate:
 
 
 def alpha(scores: Floats, confidence: float = 0.95) -> Estimate:
-    """Return Cronbach's alpha of (cases, items), equal to ICC(3,k), with Feldt's interval.
+    """Return Cronbach's alpha of scores (cases, items), with Feldt's interval; equals ICC(3,k).
 
     Cronbach (1951), Psychometrika 16(3), p. 299; Feldt (1965), Psychometrika 30(3).
 
     Examples
     --------
-    Three items that differ by constants.
+    Three items that differ only by constants have an alpha of 1.
 
     >>> alpha(np.array([[1.0, 2.0, 3.0], [2.0, 3.0, 4.0], [4.0, 5.0, 6.0]])).value
     1.0

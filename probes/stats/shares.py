@@ -1,7 +1,7 @@
 """Shares of classes among the words most associated with each of several groups.
 
-The data are lists of words, one per name: a matrix (names, words) with 1 if a word is in a
-name's list. Words are ranked for each group by their smoothed pointwise mutual information.
+The data are lists of words, one per name: a matrix of shape (names, words) that contains 1 if a
+word is in a name's list. Words are ranked for each group by smoothed pointwise mutual information.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ def shares(deviations: Floats, classes: Integers, size: int, number: int) -> Flo
     Parameters
     ----------
     deviations : (..., words) array
-        The result, (..., number), sums to 1 along the last axis.
+        The result has shape (..., number) and sums to 1 along the last axis.
     classes : (words,) array
-        Codes from 0 to ``number`` - 1.
+        Class of each word, a code from 0 to ``number`` - 1.
 
     Examples
     --------
@@ -59,15 +59,15 @@ def shares(deviations: Floats, classes: Integers, size: int, number: int) -> Flo
 class NameShares(NamedTuple):
     """Shares of classes among the words most associated with each group, by smoothed PMI."""
 
-    lists: csr_array  # (names, words): 0 and 1
+    lists: csr_array  # (names, words): 1 if the word is in the list, else 0
     groups: Integers  # (names,): codes from 0; each with at least one name
     classes: Integers  # (words,): codes from 0 to ``number`` - 1
-    size: int  # words selected for each group
+    size: int  # number of words selected for each group
     number: int
     smoothing: float
 
     def seen(self) -> Floats:
-        """Return the observed shares for each group, (groups, classes)."""
+        """Return the observed shares for each group, of shape (groups, classes)."""
         result: Floats = self._shares(self._counts(self._members()[:, :, None]), self.smoothing)[0]
         return result
 
@@ -75,7 +75,7 @@ class NameShares(NamedTuple):
         """Return shares under permutations of two groups' labels over their names.
 
         The null hypothesis is that a name's list is independent of its group. Words are ranked and
-        selected again for each permutation: (permutations, groups, number).
+        selected again for each permutation. The result has shape (permutations, groups, number).
         """
         rng = np.random.default_rng(seed)
         pool = np.flatnonzero(np.isin(self.groups, among))
@@ -90,10 +90,10 @@ class NameShares(NamedTuple):
         return self._in_blocks(n_permutations, block)
 
     def resampled(self, n_bootstrap: int, seed: int) -> Floats:
-        """Return bootstrap replicates of the shares over names, (replicates, groups, number).
+        """Resample names; return replicates of the shares, of shape (replicates, groups, number).
 
-        Bayesian bootstrap: each name has a standard exponential weight, and Gamma(smoothing) is
-        added to each cell, as in :func:`plumbline.probes.stats.pmi.intervals`.
+        In the Bayesian bootstrap, each name has a standard exponential weight, and a draw from
+        Gamma(smoothing) is added to each cell, as in :func:`plumbline.probes.stats.pmi.intervals`.
         """
         rng = np.random.default_rng(seed)
         members = self._members()[:, :, None]
@@ -113,12 +113,12 @@ class NameShares(NamedTuple):
         return np.eye(int(self.groups.max()) + 1)[:, self.groups]
 
     def _counts(self, weights: Floats) -> Floats:
-        """Return counts (block, words, groups) for weights (groups, names, block)."""
+        """Return counts, of shape (block, words, groups); weights are (groups, names, block)."""
         by_word = self.lists.T.tocsr()
         return np.stack([(by_word @ part).T for part in weights], axis=-1)
 
     def _shares(self, counts: Floats, smoothing: float) -> Floats:
-        """Return shares (block, groups, classes); deviations equal to ten decimals are ties."""
+        """Return shares (block, groups, classes); deviations equal to ten decimals are tied."""
         deviations = np.round(np.swapaxes(pmi(counts, smoothing), -1, -2), 10)
         return shares(deviations, self.classes, self.size, self.number)
 
@@ -126,9 +126,9 @@ class NameShares(NamedTuple):
 def symmetric(draws: Floats, value: float, confidence: float, least: float) -> tuple[float, float]:
     """Return the symmetric bootstrap interval, truncated to [``least``, 1].
 
-    Replicates rank words with more noise than the estimate. They are therefore biased towards the
-    share among all candidates, as is the estimate itself, and percentile limits would have this
-    bias twice. docs/studies/politicians.md reports the coverage of both.
+    The ranking of words is noisier in replicates than in the estimate. Like the estimate itself,
+    replicates are therefore biased towards the share among all candidates, and percentile limits
+    would contain this bias twice. docs/studies/politicians.md reports the coverage of both.
 
     Hall (1988), On symmetric bootstrap confidence intervals, J. R. Stat. Soc. B 50(1), p. 35-45.
 
@@ -147,7 +147,7 @@ def symmetric(draws: Floats, value: float, confidence: float, least: float) -> t
 
 
 class Comparison(NamedTuple):
-    """The share of one class in each of two lists, the difference and its test."""
+    """The share of one class in each of two lists, their difference and its test."""
 
     first: Estimate
     second: Estimate
@@ -163,23 +163,24 @@ def leading(values: Floats, number: int) -> Integers:
     Parameters
     ----------
     values : (words,) array
-        Association of words with a group. Words at or below 0, or nan, are excluded, so that there
-        may be fewer than ``number``. Ties keep their order: sort the words first.
+        Association of each word with a group. Words whose value is nan or not positive are
+        excluded, so there may be fewer than ``number``. Ties keep their order, so sort the words
+        first.
     """
     order = np.argsort(-np.asarray(values, dtype=np.float64), kind="stable")  # nan sorts last
     return order[values[order] > 0][:number]
 
 
 def leading_shares(values: NDArray[np.floating[Any]], parts: Floats, number: int) -> Floats:
-    """Return the share of each class among the largest positive values, (replicates, classes).
+    """Return class shares among the largest positive values, of shape (replicates, classes).
 
     Parameters
     ----------
     values : (replicates, words) array
-        As in :func:`leading`, which selects the words of each replicate; without a positive value,
+        As in :func:`leading`, which selects the words of each replicate; if no value is positive,
         all shares are 0.
     parts : (words, classes) array
-        Share of a word in each class; each row sums to 1.
+        Share of each word that belongs to each class; each row sums to 1.
 
     Examples
     --------
@@ -199,27 +200,26 @@ def compare(
 ) -> list[Comparison]:
     """Compare the share of each class between two lists of words.
 
-    The unit is the word: intervals and test assume words sampled at random for each list, and
-    ignore the uncertainty of the selection of words. The null hypothesis is that list labels are
-    exchangeable over words. A word in both lists is in both groups and adds nothing to the
-    difference, which makes the test slightly conservative.
+    The unit is the word: intervals and test assume that the words of each list are a random sample,
+    and ignore the uncertainty of their selection. The null hypothesis is that list labels are
+    exchangeable over words. A word in both lists adds nothing to the difference, which makes the
+    test slightly conservative. Shares have Wilson's interval, and their difference (first minus
+    second) has Newcombe's; both are conservative for words with fractional classes. p-values are
+    not adjusted.
 
-    Shares have Wilson's interval, their difference (first minus second) Newcombe's; both are
-    conservative for words with fractional classes. p-values are not adjusted.
-
-    Stańczak et al. (2023), PLoS ONE 18(11): e0277640, the analysis of supersenses; Hoyle et al.
-    (2019), Unsupervised discovery of gendered language through latent-variable modeling, ACL.
+    Stańczak et al. (2023), PLoS ONE 18(11): e0277640, analysis of supersenses; Hoyle et al. (2019),
+    Unsupervised discovery of gendered language through latent-variable modeling, ACL.
 
     Parameters
     ----------
     first, second : (n, classes) and (m, classes) arrays
         Share of each word in each class.
     n_permutations, seed
-        Number of permutations and seed, if the test is not exact.
+        Number of permutations and seed, used if the test is not exact.
     """
     test = permutation_test(first, second, n_permutations, seed)
     size = (len(first), len(second))
-    # sums of fractions such as thirds may exceed the total by rounding
+    # rounding can make sums of fractions such as thirds exceed the total
     hits = np.minimum(np.stack([first.sum(axis=0), second.sum(axis=0)], axis=1), size).tolist()
     return [
         Comparison(

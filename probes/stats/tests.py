@@ -23,14 +23,14 @@ Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-NEAR = 1e-9  # tolerance for ties between values
+NEAR = 1e-9  # absolute tolerance for ties between values
 TOLERANCE = 1e-7  # relative tolerance for ties between probabilities
-LEAST = 1e-60  # less likely outcomes are dropped from a distribution of sums
+LEAST = 1e-60  # outcomes that are less likely are dropped from a distribution of sums
 EXACT = 20_000  # maximum number of permutations that are enumerated
 
 
 class Permutation(NamedTuple):
-    """Differences and p-values of several outcomes, arrays (outcomes,)."""
+    """Differences and p-values, as arrays with one value per outcome."""
 
     difference: Floats
     p: Floats
@@ -43,12 +43,13 @@ def permutation_test(first: Floats, second: Floats, replicates: int, seed: int) 
 
     The null hypothesis is that group labels are exchangeable: all splits of the units into groups
     of these sizes are equally likely. The p-value is the share of splits whose difference of means
-    is at least as far from 0 as the observed one. The test is exact (``exact``) for values 0 and 1,
-    where the number of ones in a group is hypergeometric, and with at most ``EXACT`` splits;
-    otherwise splits are sampled.
+    is at least as far from 0 as the observed one. The test is exact (``exact``) if all values are 0
+    or 1, as the number of ones in a group is then hypergeometric, or if there are at most ``EXACT``
+    splits; otherwise splits are sampled.
 
-    Fisher's exact test sums the outcomes no more likely than the observed one. For groups of equal
-    size, it equals this test and twice the smaller tail; for unequal sizes, the three differ.
+    Fisher's exact test sums the probabilities of outcomes that are no more likely than the observed
+    one. For groups of equal size, its p-value equals that of this test and twice the smaller tail;
+    for unequal sizes, all three differ.
 
     Parameters
     ----------
@@ -97,7 +98,7 @@ def permutation_test(first: Floats, second: Floats, replicates: int, seed: int) 
         observed = np.abs(difference[other_columns]) - NEAR * np.abs(values).max(axis=0)
         centred = (values - values.mean(axis=0)) * (total / (n * m))
         null = np.abs(splits @ centred)
-        hits, sampled = (null >= observed).sum(axis=0), int(not few)  # includes the observed split
+        hits, sampled = (null >= observed).sum(axis=0), int(not few)  # one is the observed split
         p[other_columns] = (hits + sampled) / (len(null) + sampled)
         furthest = (null >= null.max(axis=0) - NEAR).sum(axis=0)
         least[other_columns] = furthest / len(null) if few else 1 / (1 + len(null))
@@ -106,22 +107,22 @@ def permutation_test(first: Floats, second: Floats, replicates: int, seed: int) 
 
 @lru_cache(maxsize=4_096)
 def _hypergeometric(total: int, ones: int, n: int) -> tuple[Integers, Floats]:
-    """Return the support of the number of ones among ``n`` of ``total`` units, and its pmf."""
-    from scipy.stats import hypergeom  # half a second to import
+    """Return support and pmf of the number of ones among ``n`` of ``total`` units."""
+    from scipy.stats import hypergeom  # the import takes half a second
 
     support = np.arange(max(0, ones + n - total), min(ones, n) + 1)
     mass: Floats = hypergeom.pmf(support, total, ones, n)
-    for array in (support, mass):  # shared by all callers
+    for array in (support, mass):  # the cached array is shared by all callers
         array.setflags(write=False)
     return support, mass
 
 
 def fisher_p(with_word: Integers, group_sizes: Integers) -> Floats:
-    """Return exact p-values under permutation of group labels over names, (words, groups).
+    """Return exact p-values, of shape (words, groups), if group labels are permuted over names.
 
-    All lists have one length, so that the number of names in a group with a word is hypergeometric.
-    The p-value is the probability of all outcomes no more likely than the observed one, as in
-    Fisher's exact test.
+    All lists have the same length, so the number of a group's names that have a word is
+    hypergeometric. The p-value is the probability of all outcomes that are no more likely than the
+    observed one, as in Fisher's exact test.
 
     Parameters
     ----------
@@ -153,7 +154,7 @@ def fisher_p(with_word: Integers, group_sizes: Integers) -> Floats:
 
 
 def permutation_p(seen: ArrayLike, null: Floats, *, relative: bool = False) -> Floats:
-    """Return Monte Carlo p-values: shares of outcomes at least as far from 0 as observed, (...).
+    """Return Monte Carlo p-values, the shares of outcomes at least as far from 0 as observed.
 
     Parameters
     ----------
@@ -175,10 +176,10 @@ def permutation_p(seen: ArrayLike, null: Floats, *, relative: bool = False) -> F
 
 
 def possible_p(seen: ArrayLike, null: Floats) -> Floats:
-    """Return :func:`permutation_p`, or nan if no outcome can be significant, (...).
+    """Return :func:`permutation_p`, or nan where no outcome can be significant.
 
-    The result is nan if the outcome furthest from 0 has a p-value above ``LEVEL``: for constant
-    outcomes, or two or three groups.
+    The result is nan if even the outcome furthest from 0 has a p-value above ``LEVEL``, for example
+    because outcomes are constant or there are only two or three groups.
 
     Examples
     --------
@@ -193,21 +194,22 @@ def possible_p(seen: ArrayLike, null: Floats) -> Floats:
 def permuted_sums_p(
     times: Integers, sums: Integers, sizes: Integers, permutations: int, seed: int
 ) -> Floats:
-    """Return p-values under permutation of group labels within strata of units, (words, groups).
+    """Return p-values, of shape (words, groups), if group labels are permuted within strata.
 
-    A unit (a name) has a word in 0, 1, 2, ... lists, one per model; the statistic is the sum over
-    the units of a group. Permuting labels moves all lists of a unit together: the numbers of units
-    of a stratum in a group with 0, 1, 2, ... lists are multivariate hypergeometric. If no unit has
-    more than one list, the distribution of the sum over strata is exact, and the p-value is the
-    probability of all outcomes no more likely than the observed one (for one stratum,
-    :func:`fisher_p`), at least ``LEAST``. Otherwise ``permutations`` outcomes are sampled, and the
-    p-value is the share of outcomes, including the observed one, at least as far from the mean.
-    The p-value is nan if only one outcome is possible.
+    A unit (a name) has one list per model, and 0, 1, 2, ... of its lists contain a word; the
+    statistic is the sum of these numbers over the units of a group. Permuting labels moves all
+    lists of a unit together: the numbers of a stratum's units in a group that have the word in 0,
+    1, 2, ... lists are multivariate hypergeometric. If no unit has more than one list, the
+    distribution of the sum over strata is exact, and the p-value is the probability of all outcomes
+    that are no more likely than the observed one (for one stratum, :func:`fisher_p`), but at least
+    ``LEAST``. Otherwise ``permutations`` outcomes are sampled, and the p-value is the share of
+    outcomes, including the observed one, that are at least as far from the mean. The p-value is nan
+    if only one outcome is possible.
 
     Parameters
     ----------
     times : (words, strata, m + 1) array
-        Number of units with the word in 0, 1, ... m lists.
+        Number of units that have the word in 0, 1, ... m lists.
     sums : (words, groups) array
         Number of lists of a group's units that contain the word.
     sizes : (strata, groups) array
@@ -221,7 +223,7 @@ def permuted_sums_p(
     for w, g in product(range(len(times)), range(groups)):
         group_size, seen = sizes[:, g], int(sums[w, g])
         if groups == 2 and g:
-            result[w, g] = result[w, 0]  # the sums of two groups are complementary
+            result[w, g] = result[w, 0]  # with two groups, the sums are complementary
         elif exact:
             result[w, g] = _p_of_sum(seen, times[w, :, -1], group_size, totals)
         else:
@@ -239,9 +241,9 @@ def permuted_sums_p(
 
 
 def _p_of_sum(seen: int, ones: Integers, sizes: Integers, totals: Integers) -> float:
-    """Return the p-value of a sum of hypergeometric numbers over strata; nan if constant.
+    """Return the p-value of a sum of hypergeometric numbers over strata; nan if it is constant.
 
-    ``seen``: number of the ``ones`` among the ``sizes`` units of a group; arrays (strata,).
+    ``seen``: number of the ``ones`` that are among the ``sizes`` units of a group, over all strata.
     """
     first, mass = 0, np.ones(1)
     for stratum in zip(totals.tolist(), ones.tolist(), sizes.tolist(), strict=True):
@@ -260,19 +262,20 @@ def _p_of_sum(seen: int, ones: Integers, sizes: Integers, totals: Integers) -> f
 def chance_p(
     true: Bools, predicted: Bools, draws: int, seed: int, clusters: Integers | None = None
 ) -> Floats:
-    """Test the performance of classifiers against random predictions, (6,).
+    """Test whether classifiers perform differently from random predictions, by metric.
 
-    p is twice the smaller tail of ``draws`` + 1 permutations, including the observed order, in the
-    order of ``classification.METRICS``; nan for an undefined metric. The null hypothesis is that
-    predictions are independent of the classes: classes are permuted over texts (or clusters of
-    texts), jointly for all runs. The statistic is the mean over runs.
+    Each p is twice the smaller tail of ``draws`` + 1 permutations, including the observed order.
+    The p-values are in the order of ``classification.METRICS``, and nan for undefined metrics. The
+    null hypothesis is that predictions are independent of the classes: classes are permuted over
+    texts (or clusters of texts), jointly for all runs. The statistic is the mean over runs.
 
     Parameters
     ----------
     true : (texts,), predicted : (runs, texts)
         As in :func:`plumbline.probes.stats.classification.cells`.
     clusters : (texts,), optional
-        Cluster number of each text, from 0; a cluster has one class. By default, each text is one.
+        Cluster number of each text, from 0; the texts of a cluster must have the same class. By
+        default, each text is a cluster.
     """
     classes = dealt(true, np.ones_like(true), draws, seed, clusters)
     hits = predicted.astype(np.float64) @ classes  # (runs, draws)
@@ -282,22 +285,22 @@ def chance_p(
 
 
 def of_members(true: Bools, predicted: Bools, members: Floats) -> Floats:
-    """Return the mean over runs of each metric on a group of texts, the observed one first.
+    """Return the mean over runs of each metric on a group of texts, for each draw of the group.
 
-    Input of :func:`two_tailed`, a test of equal performance on the group and on all texts. The null
-    hypothesis is that predictions are independent of group membership within a class: membership is
-    permuted within classes, so that different class shares alone do not make a difference.
+    Input of :func:`two_tailed` for a test of equal performance on the group and on all texts. The
+    null hypothesis is that predictions are independent of group membership within a class:
+    membership is permuted within classes, so different class shares alone have no effect.
 
     Parameters
     ----------
     true : (texts,), predicted : (runs, texts)
         As in :func:`plumbline.probes.stats.classification.cells`.
     members : (texts, 1 + draws)
-        From :func:`dealt`, with the classes as strata.
+        Indicators from :func:`dealt`, with the classes as strata; the observed group comes first.
 
     Returns
     -------
-    (1 + draws, 6), in the order of ``classification.METRICS``; nan for an undefined metric.
+    Array (1 + draws, 6), in the order of ``classification.METRICS``; nan for undefined metrics.
     """
     result: Floats = metrics(cells(true, predicted, members)).mean(axis=0)
     return result
@@ -306,11 +309,11 @@ def of_members(true: Bools, predicted: Bools, members: Floats) -> Floats:
 def dealt(
     marked: Bools, stratum: Bools, draws: int, seed: int, clusters: Integers | None = None
 ) -> Floats:
-    """Return observed marks and their permutations within two strata, (texts, 1 + draws).
+    """Return observed marks and permutations within two strata, of shape (texts, 1 + draws).
 
-    ``clusters``: cluster number of each text; clusters are permuted as units.
+    ``clusters``: cluster number of each text; each cluster is permuted as a unit.
 
-    Raises ValueError if texts of one cluster differ.
+    Raises ValueError if the texts of a cluster differ in mark or stratum.
     """
     unit = np.arange(len(marked)) if clusters is None else clusters
     rng = np.random.default_rng(seed)
@@ -327,16 +330,16 @@ def dealt(
 
 
 def two_tailed(values: Floats) -> Floats:
-    """Return twice the smaller tail of the first draw, (draws + 1, metrics) to (metrics,)."""
+    """Return twice the smaller tail of the first draw among all draws, for each metric."""
     tails = [(side >= side[0] - NEAR).mean(axis=0) for side in (values, -values)]
     return np.where(np.isnan(values[0]), np.nan, np.minimum(1, 2 * np.minimum(*tails)))
 
 
 def shuffled(clusters: Integers, draws: int, seed: int) -> Integers:
-    """Return random orders of units in clusters, (draws, units).
+    """Return random orders of units that keep clusters together, of shape (draws, units).
 
-    Clusters of equal size are permuted, and the units within each cluster: the units of a cluster
-    are dependent and stay together.
+    Clusters of equal size are permuted, as are the units within each cluster. The units of a
+    cluster stay together because they are dependent.
     """
     rng = np.random.default_rng(seed)
     orders = np.empty((draws, len(clusters)), dtype=np.int64)

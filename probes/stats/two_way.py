@@ -1,12 +1,13 @@
 """Multiway cluster-robust variances of group means, with rows that share texts and names.
 
-A text has rows in all groups (countries), a name has rows in many texts. The variance is V(text) +
-V(name) - V(text and name), each a sum over clusters of squared sums of residuals. Memory use is
-proportional to rows, without replicates.
+A text has rows in all groups (countries), and a name has rows for many texts. The variance is
+V(text) + V(name) - V(text and name), where each term is a sum over clusters of squared sums of
+residuals. Memory use is proportional to the number of rows, since there are no replicates.
 
 Cameron, Gelbach and Miller (2011), Robust inference with multiway clustering, Journal of Business
-and Economic Statistics 29(2), p. 238-249; residuals are scaled as in Bell and McCaffrey (2002),
-Survey Methodology 28(2), CR2; degrees of freedom by Satterthwaite (1946), Biometrics Bulletin 2(6).
+and Economic Statistics 29(2), p. 238-249; residuals are scaled (CR2) as in Bell and McCaffrey
+(2002), Survey Methodology 28(2); degrees of freedom are as in Satterthwaite (1946), Biometrics
+Bulletin 2(6).
 """
 
 from __future__ import annotations
@@ -29,18 +30,18 @@ LARGEST = 2**62  # maximum code
 
 
 class Tested(NamedTuple):
-    """Standard errors and degrees of freedom, arrays of the same shape; nan if not estimable."""
+    """Standard errors and degrees of freedom, of equal shape; nan if they are not estimable."""
 
     se: Floats
     freedom: Floats
-    shared: Floats  # variance component of names beyond texts
+    shared: Floats  # variance component of names in addition to that of texts
 
     def half(self, confidence: float) -> Floats:
         """Return half the width of the t interval."""
         return t_half_width(self.se, self.freedom, confidence)
 
     def p(self, estimate: Floats) -> Floats:
-        """Return two-sided p-values for 0; without variance, 1 for an estimate of 0, else nan."""
+        """Return two-sided p-values for 0; if the error is 0, 1 for an estimate of 0, else nan."""
         flat = self.se <= FLAT
         with np.errstate(divide="ignore", invalid="ignore"):
             result = two_sided(estimate / np.where(flat, np.nan, self.se), self.freedom)
@@ -48,7 +49,7 @@ class Tested(NamedTuple):
 
 
 class _Units(NamedTuple):
-    """Cells (unit and group); units are names, or names in texts."""
+    """Combinations of unit and group (cells); a unit is a text, a name, or a name in a text."""
 
     cell: Integers  # (rows,)
     unit: Integers  # (cells,), increasing
@@ -66,7 +67,7 @@ def two_way(
     *,
     texts_alike: bool = True,
 ) -> Tested:
-    """Return standard errors for contrasts of group means, (contrasts, measures).
+    """Return standard errors for contrasts of group means, of shape (contrasts, measures).
 
     The variance component of names is truncated at zero.
 
@@ -74,19 +75,19 @@ def two_way(
     ----------
     values : (rows, measures) array
     groups, texts : (rows,) arrays
-        Codes from 0. A group without rows, or with one text or name, has no standard error.
+        Codes from 0. A group without rows, or with only one text or name, has no standard error.
     names : sequence of (rows,) arrays
         Names of one or several kinds: rows with equal codes share a name.
     contrasts : (contrasts, groups) array
-        Weights of the groups, such as 1 for one and -1 for another.
+        Weight of each group, such as 1 for one group and -1 for another.
     texts_alike
-        If True, text effects are removed before the name component is estimated, by subtracting
-        the mean of a text's rows in other groups. Otherwise, effects of the texts in which a name
-        occurs are attributed to the name.
+        If True, text effects are removed before the name component is estimated, by subtracting the
+        mean of a text's rows in other groups. If False, effects of the texts in which a name occurs
+        are attributed to the name.
 
     Examples
     --------
-    One text and one name per row: the usual s / sqrt(n).
+    With one text and one name per row, the result is the usual s / sqrt(n).
 
     >>> rows = np.arange(4)
     >>> values = np.array([[1.0], [2.0], [3.0], [6.0]])
@@ -127,9 +128,9 @@ def two_way(
 def _distances(
     values: Floats, groups: Integers, size: Floats, texts: Integers | None = None
 ) -> Floats:
-    """Return residuals from the group mean divided by the group's size, (rows, measures).
+    """Return residuals from the group mean, divided by group size, of shape (rows, measures).
 
-    ``texts``: (rows,); the mean of a text's rows in other groups is subtracted first.
+    ``texts``: text of each row; the mean of a text's rows in other groups is subtracted first.
     """
     result, number = np.empty(values.shape), len(size)
     for m, column in enumerate(values.T):
@@ -148,11 +149,11 @@ def _distances(
 
 
 def _products(distances: Floats, units: _Units, size: Floats) -> Floats:
-    """Return sums over units of products of group sums, (measures, groups, groups)."""
+    """Return sums over units of products of group sums, of shape (measures, groups, groups)."""
     number, share = len(size), units.rows / size[units.group]
     with np.errstate(divide="ignore"):
         scale = np.where(share < 1, 1 / np.sqrt(1 - share), 0)  # CR2
-    shared = np.bincount(units.unit) > 1  # true for few names, and for no (name, text) pair
+    shared = np.bincount(units.unit) > 1  # true for few names, and never for (name, text) pairs
     in_several = shared[units.unit]
     row = (np.cumsum(shared) - 1)[units.unit[in_several]]
     across = np.zeros((int(shared.sum()), number))
@@ -168,10 +169,10 @@ def _products(distances: Floats, units: _Units, size: Floats) -> Floats:
 def replicated(
     groups: Integers, texts: Integers, names: Sequence[Integers], number: int, least: float = 0.0
 ) -> NDArray[np.bool_]:
-    """Return a mask of the groups with at least two texts, and two names of each kind.
+    """Return a mask of the groups with at least two texts and two names of each kind.
 
-    Other groups, and contrasts with weight on them, have no standard error. ``least``: minimum
-    effective number of names, 1 / sum of squared shares of the group's rows.
+    Other groups have no standard error, nor do contrasts that give them weight. ``least``: minimum
+    effective number of names (1 / sum of squared shares of the group's rows).
     """
     size = np.bincount(groups, minlength=number).astype(np.float64)
     of_texts, *kinds = (_units(code, groups, size) for code in (texts, *names))
@@ -183,11 +184,11 @@ def replicated(
 
 
 def between_names(freedom: Floats, groups: Integers, names: Sequence[Integers]) -> Floats:
-    """Return group means' degrees of freedom, bounded by those of names, (groups, measures).
+    """Return the degrees of freedom of group means (groups, measures), bounded by those of names.
 
-    For comparisons of names on two sides that dominate the error: their variance component can be
-    truncated at zero, with degrees of freedom of texts. The bounds are the minimum and the sum over
-    both sides of the effective number of names minus 1.
+    This applies to comparisons of names on two sides, where names dominate the error: their
+    variance component can be truncated at zero, which would leave the degrees of freedom of texts.
+    The bounds are the minimum and the sum over both sides of the effective number of names minus 1.
     """
     size = np.bincount(groups, minlength=len(freedom)).astype(np.float64)
     by_kind = np.stack([_units(code, groups, size).freedom for code in names])[..., None]
@@ -195,9 +196,9 @@ def between_names(freedom: Floats, groups: Integers, names: Sequence[Integers]) 
 
 
 def _joint(codes: Sequence[Integers], number: int) -> Integers:
-    """Return codes for combinations of several codes, with gaps, (rows,).
+    """Return a code for each row's combination of codes; code numbers may have gaps.
 
-    They are small enough to be combined with groups.
+    The result is small enough to be combined with group codes without overflow.
     """
     result = codes[0].astype(np.int64)
     for code in codes[1:]:
@@ -221,11 +222,11 @@ def _units(code: Integers, groups: Integers, size: Floats) -> _Units:
 
 
 def _together(units: _Units, size: Floats, contrasts: Floats) -> Floats:
-    """Return the effective number of units in contrasts minus 1, (contrasts,).
+    """Return the effective number of units in each contrast, minus 1.
 
-    A unit adds its squared share of each group times the group's squared weight: a group with
-    few units reduces the number according to its weight. For one group, or for groups that share
-    all units evenly, the result is that of the group.
+    A unit contributes the square of its share of each group times the group's squared weight, so a
+    group with few units reduces the number according to its weight. For one group, or for groups
+    that share all units evenly, the result is that of a single group.
     """
     length, number = int(units.unit.max()) + 1, contrasts.shape[1]
     squares = np.zeros((number, length))
@@ -237,6 +238,6 @@ def _together(units: _Units, size: Floats, contrasts: Floats) -> Floats:
 
 
 def _variance(products: Floats, contrasts: Floats) -> Floats:
-    """Return the variances of contrasts, (contrasts, measures)."""
+    """Return the variances of contrasts, of shape (contrasts, measures)."""
     result: Floats = ((contrasts @ products) * contrasts).sum(axis=2).T
     return result

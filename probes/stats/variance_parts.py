@@ -1,7 +1,7 @@
-"""Variance components of a score: crossed facets and their interactions.
+"""Variance components of a score, for crossed facets and their interactions.
 
-A score is the sum of a mean, random effects of the levels of each facet (statement, template, seed)
-and of pairs of levels of two facets, and a residual. Facets are crossed; scores may be missing.
+A score is the sum of a mean, random effects for levels of each facet (statement, template, seed),
+for pairs of levels of two facets, and a residual. Facets are crossed; scores may be missing.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
 REST: tuple[str, ...] = ()  # name of the residual term
-WIDEST, SMALL = 2000, 1e-9  # maximum cells of a fit, relative tolerance of zero eigenvalues
-STEPS, NEAR = 100, 1e-9  # maximum iterations of REML, convergence tolerance of its likelihood
+WIDEST, SMALL = 2000, 1e-9  # maximum cells in a fit, relative tolerance for zero eigenvalues
+STEPS, NEAR = 100, 1e-9  # maximum iterations of REML, tolerance for its log-likelihood
 
 
 class Parts(NamedTuple):
     """Variance components, one per term; the last is the residual."""
 
     terms: tuple[tuple[str, ...], ...]  # facets of each term
-    value: Floats  # unbiased estimates, which may be negative, (terms,)
-    draws: Floats  # generalized pivotal quantities, (draws, terms)
+    value: Floats  # (terms,), unbiased estimates, which may be negative
+    draws: Floats  # (draws, terms), generalized pivotal quantities
     levels: NDArray[np.int64]  # (terms,)
     n: int  # number of scores
 
     def interval(self, weights: Floats, confidence: float) -> tuple[float, float, float]:
-        """Return a weighted sum of components with its interval, truncated at zero."""
+        """Return a weighted sum of components and its interval, both truncated at zero."""
         tails = (1 - confidence) / 2, (1 + confidence) / 2
         ends = np.quantile(self.draws @ weights, tails)
         value, low, high = (max(0.0, float(x)) for x in (self.value @ weights, *ends))
@@ -40,7 +40,7 @@ class Parts(NamedTuple):
 
 
 def terms_of(facets: Sequence[str], order: int = 2) -> tuple[tuple[str, ...], ...]:
-    """Return facets and their interactions up to an order; the highest is the residual.
+    """Return the facets and their interactions up to an order, then the residual term.
 
     Examples
     --------
@@ -61,20 +61,21 @@ def parts_of(
 ) -> Parts:
     """Estimate variance components by ANOVA, with intervals from generalized pivotal quantities.
 
-    Sums of squares are those of Henderson's method I, equal to ANOVA's for complete data; with
-    missing scores, the residual and interactions use method III. Components equate the sums of
-    squares to their expectations. The pivotal quantities solve the same equations with each sum of
-    squares divided by a chi-squared draw instead of its degrees of freedom; their quantiles are the
-    interval: exact for the residual, close to the nominal coverage for other terms.
+    The sums of squares are those of Henderson's method I, which equal ANOVA's for complete data; if
+    scores are missing, method III is used for the residual and the interactions. The components are
+    the values for which the sums of squares equal their expectations. The pivotal quantities solve
+    the same equations with each sum of squares divided by a chi-squared draw instead of its degrees
+    of freedom; their quantiles are the limits of the interval, which has exact coverage for the
+    residual and close to nominal coverage for other terms.
 
     Parameters
     ----------
     scores : (n,) array
         Without missing values.
     facets
-        Codes of each facet's levels, at least two, arrays (n,).
+        Arrays (n,) of codes of each facet's levels, of which there must be at least two.
     order
-        Highest order of interaction; higher ones are in the residual.
+        Highest order of interaction; interactions of higher order are part of the residual.
 
     References
     ----------
@@ -84,7 +85,7 @@ def parts_of(
 
     Examples
     --------
-    Three statements in two templates; mean squares 19 / 6, 6 and 0.5.
+    For three statements in two templates, the mean squares are 19 / 6, 6 and 0.5.
 
     >>> codes = {"statement": np.array([0, 0, 1, 1, 2, 2]), "template": np.array([0, 1] * 3)}
     >>> parts_of(np.array([1.0, 3, 2, 5, 4, 5]), codes).value.round(4).tolist()
@@ -94,10 +95,10 @@ def parts_of(
     cells = [_cells(facets, term) for term in terms[:-1]]
     n = len(scores)
     centred = np.asarray(scores, dtype=np.float64) - np.mean(scores)
-    # uncorrected sums of squares of the terms, 0 for the mean
+    # uncorrected sums of squares of the terms; that of the mean is 0
     raw = [(np.bincount(codes, centred) ** 2 / np.bincount(codes)).sum() for codes in cells]
     raw.append((centred**2).sum())
-    shared = np.empty((len(cells) + 2, len(cells) + 1))  # coefficients, those of the mean last
+    shared = np.empty((len(cells) + 2, len(cells) + 1))  # coefficients; those of the mean are last
     for a, row_codes in enumerate(cells):
         for b, column_codes in enumerate(cells):
             shared[a, b] = _coefficient(row_codes, column_codes)
@@ -114,9 +115,9 @@ def parts_of(
     df = expected[:, -1].copy()
     if (df < 1 - 1e-9).any():
         raise ValueError("too few scores to separate the terms")
-    solve = np.linalg.pinv(expected)  # for sums of squares, not mean squares
+    solve = np.linalg.pinv(expected)  # solves for sums of squares, not mean squares
     rng = np.random.default_rng(seed)
-    # a Latin hypercube, which needs few draws: each quantile of each term occurs once
+    # a Latin hypercube needs few draws, because each quantile of each term occurs once
     places = rng.permuted(np.tile(np.arange(draws) + 0.5, (len(df), 1)), axis=1).T / draws
     pivots = np.maximum(squares, 0) / chdtri(df, places) * df
     levels = np.array([*(codes.max() + 1 for codes in cells), n], dtype=np.int64)
@@ -124,7 +125,7 @@ def parts_of(
 
 
 def _cells(facets: Mapping[str, Codes], term: Iterable[str]) -> Codes:
-    """Return the cell codes of a term, from 0, (n,)."""
+    """Return the cell of each score in a term, as codes from 0."""
     joint = np.zeros_like(next(iter(facets.values())))
     for codes in (facets[name] for name in term):
         joint = np.unique(joint * (int(codes.max()) + 1) + codes, return_inverse=True)[1]
@@ -132,7 +133,7 @@ def _cells(facets: Mapping[str, Codes], term: Iterable[str]) -> Codes:
 
 
 def _whole(facets: Mapping[str, Codes]) -> bool:
-    """Return True if all combinations of levels have equally many scores."""
+    """Return True if all combinations of levels have the same number of scores."""
     count = np.bincount(_cells(facets, facets))
     all_ = np.prod([int(codes.max()) + 1 for codes in facets.values()])
     return len(count) == all_ and bool((count == count[0]).all())
@@ -141,10 +142,10 @@ def _whole(facets: Mapping[str, Codes]) -> bool:
 def _adjusted(
     values: Floats, cells: Sequence[Codes], terms: Sequence[tuple[str, ...]]
 ) -> Iterator[tuple[int, float, float, int]]:
-    """Yield index, sum of squares, coefficient and df of the residual and of each interaction.
+    """Yield index, sum of squares, coefficient and df for the residual and each interaction.
 
-    The sum of squares is that of the residuals from a least-squares fit of all cells, or its
-    reduction by an interaction given all other terms (Henderson's method III).
+    The sum of squares of the residual is that of a least-squares fit of all cells; that of an
+    interaction is its reduction by the interaction, given all other terms (Henderson's method III).
     """
     from scipy.sparse import csr_array, hstack
 
@@ -176,7 +177,7 @@ def _coefficient(target: Codes, source: Codes) -> float:
 
 
 def _contrasts(terms: tuple[tuple[str, ...], ...]) -> Floats:
-    """Return corrected sums of squares as contrasts of uncorrected ones, the mean last."""
+    """Return contrasts of uncorrected sums of squares that give the corrected ones, mean last."""
     number = len(terms)
     result = np.zeros((number, number + 1))
     for row, term in enumerate(terms[:-1]):
@@ -191,10 +192,10 @@ def _contrasts(terms: tuple[tuple[str, ...], ...]) -> Floats:
 
 
 def reml(scores: Floats, facets: Mapping[str, Codes], *, order: int = 2) -> Floats:
-    """Estimate the components by restricted maximum likelihood, (terms,), non-negative.
+    """Estimate non-negative components, one per term, by restricted maximum likelihood.
 
-    Fisher scoring with the full covariance matrix of the scores: for at most a few thousand scores.
-    For complete data and positive components, the estimates equal those of ANOVA.
+    Uses Fisher scoring with the full covariance matrix of the scores, for a few thousand scores at
+    most. For complete data and positive components, the estimates equal those of ANOVA.
 
     Patterson and Thompson (1971), Biometrika 58(3), p. 545-554; Searle, Casella and McCulloch
     (1992), Variance Components, section 6.6.
@@ -232,7 +233,7 @@ def reml(scores: Floats, facets: Mapping[str, Codes], *, order: int = 2) -> Floa
 
 
 def _restricted(theta: Floats, designs: Sequence[object], values: Floats) -> tuple[float, Floats]:
-    """Return the restricted log-likelihood, and the projection P, (n, n)."""
+    """Return the restricted log-likelihood and the (n, n) projection matrix P."""
     n = len(values)
     covariance = np.zeros((n, n))
     for part, design in zip(theta[:-1], designs[:-1], strict=True):

@@ -1,1 +1,1 @@
-"""Stereotypes from search engines and emotions (Choenni et al. 2021)."""
+"""Stereotypes suggested by search engines, and emotions (Choenni et al. 2021)."""

@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 
 INPUTS = ("social_groups", "stereotypes", "outlets")
 VERB = "predict"
-PROMPT = "prompt"  # the column with the prompts
-TRAINS = True  # a trial takes more than a few seconds
+PROMPT = "prompt"  # name of the column that contains the prompts
+TRAINS = True  # the probe trains models, so a trial takes more than a few seconds
 ALSO = ("probes.completions",)  # other sections of params on which outputs depend
-WORK = Path("data/tuning")  # unfinished training runs
+WORK = Path("data/tuning")  # folder for unfinished training runs
 KEY = "probes.after_training"
 
 SCHEMA = Schema(
@@ -44,7 +44,7 @@ SCHEMA = Schema(
         Column("share", "float64", "share of its articles used for training", minimum=0, maximum=1),
         Column("tuning_seed", "int32", "seed of the training run and of its sample of articles"),
         Column("articles", "int32", "number of training articles", minimum=1),
-        Column("steps", "int32", "training steps", minimum=1),
+        Column("steps", "int32", "number of training steps", minimum=1),
         *completions.COLUMNS,
     ),
     key=("corpus", "share", "tuning_seed", *completions.SCHEMA.key),
@@ -57,9 +57,9 @@ class Params(Rates):
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the outputs")
     languages: list[str] = Field(min_length=1, description="configs of the dataset outlets")
-    corpora: list[str] = Field(min_length=1, description="outlets and control to train on")
+    corpora: list[str] = Field(min_length=1, description="outlets and control corpus to train on")
     shares: list[Annotated[float, Field(gt=0, le=1)]] = Field(
-        min_length=1, description="shares of the articles, each part of the larger ones"
+        min_length=1, description="shares of the articles; each sample is part of the larger ones"
     )
     seeds: list[Annotated[int, Field(ge=0)]] = Field(min_length=1, description="training seeds")
     further_seeds: dict[str, list[Annotated[int, Field(ge=0)]]] = Field(
@@ -72,8 +72,8 @@ class Params(Rates):
         "uses each article once",
     )
     top_k: int = Field(200, ge=1, description="number of tokens retained per prompt")
-    epochs: int = Field(1, ge=1, description="passes over the articles")
-    batch: int = Field(8, ge=1, description="texts per training step")
+    epochs: int = Field(1, ge=1, description="number of passes over the articles")
+    batch: int = Field(8, ge=1, description="number of texts per training step")
     length: int = Field(512, ge=8, description="maximum tokens per text; longer articles are split")
 
     @model_validator(mode="after")
@@ -84,7 +84,7 @@ class Params(Rates):
 
 
 def runs(params: Params) -> list[tuple[str, float, int]]:
-    """Return the corpus, share and seed of each training run, in the order of the shards."""
+    """Return the corpus, share and seed of each training run, in shard order."""
     trainings = [(c, s, n) for c in params.corpora for s in params.shares for n in params.seeds]
     least = min(params.shares)
     trainings += [(c, least, n) for c, seeds in params.further_seeds.items() for n in seeds]
@@ -116,7 +116,7 @@ def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard
 
 
 def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, int]:
-    """Return the number of prompts per language over all training runs, without rewritten ones."""
+    """Return the number of prompts per language in all training runs, excluding rewritten ones."""
     asking = section(ALSO[0], completions.Params)
     return {
         language: len(runs(params)) * len(queries(asking, folders, language))
@@ -157,13 +157,13 @@ def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
         articles=len(articles),
         steps=len(trained.losses),
     )
-    shutil.rmtree(where)  # last, so that an interrupted run does not train again
+    shutil.rmtree(where)  # deleted last, so that a run that was interrupted does not train again
 
 
 def texts(path: Path, corpus: str, share: float, seed: int, *, redrawn: bool = False) -> list[str]:
-    """Return a sample of a corpus's articles, nested by share; raise UserError if it is empty.
+    """Sample a corpus's articles, nested by share; raise UserError if the sample is empty.
 
-    ``redrawn``: whether to sample with replacement, as a replication would use other articles.
+    ``redrawn``: whether to sample with replacement, since a replication would use other articles.
     """
     frame = pl.read_parquet(path).filter(outlet=corpus)
     rows = frame.sort("article").select("article", "text").rows()
@@ -173,7 +173,7 @@ def texts(path: Path, corpus: str, share: float, seed: int, *, redrawn: bool = F
     rows.sort(key=lambda row: _hashed(f"{seed} {row[0]}"))
     articles = [text for _, text in rows[:number]]
     if not articles:
-        raise UserError(f"{path}: {share:g} of {corpus} is empty; take a larger share")
+        raise UserError(f"{path}: a share of {share:g} of {corpus} is empty; take a larger share")
     return articles
 
 

@@ -1,8 +1,8 @@
-"""Probe ``completions``: a model's predictions for autocompleted stereotypes.
+"""Probe ``completions``: a model's predictions for the queries of autocompleted stereotypes.
 
-The outputs are the most probable tokens for every social group and template, with log-probabilities
-with and without the group, from which the typicality log(P_post / P_prior) is computed. Choenni,
-Shutova and van Rooij (2021), section 4.1 and eq. 3.
+The outputs are the most probable tokens for every social group and template, and their
+log-probabilities with and without the group. From these, the typicality log(P_post / P_prior) is
+computed. Choenni, Shutova and van Rooij (2021), section 4.1 and eq. 3.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
 
 INPUTS = prompts.DATASETS
 VERB = "predict"
-PROMPT = "prompt"  # the column with the prompts
-SHARD = 100  # groups in a shard, which determines the layout of outputs
+PROMPT = "prompt"  # name of the column that contains the prompts
+SHARD = 100  # number of groups in a shard, which determines the layout of outputs
 VOCABULARY = "vocabulary"
 
 COLUMNS = (
-    Column("category", "string", "category of the group"),
+    Column("category", "string", "category of the social group"),
     Column("group", "string", "the group, as in the prompt"),
     Column("template", "string", "the template, in lower case"),
     Column("query", "string", "template and group in lower case; key for joins with `stereotypes`"),
@@ -107,7 +107,7 @@ HAVE = Schema.keyed(
     Column(
         "pieces",
         "int32",
-        "number of tokens of the attribute after another word, the minimum over its spellings "
+        "number of tokens of the attribute after another word: the minimum over its spellings "
         "(lower case, capitalised, as suggested); 0 if the vocabulary cannot encode it. Only "
         "single tokens can be predicted",
         minimum=0,
@@ -118,19 +118,19 @@ SCHEMAS = {"one a language": SCHEMA, VOCABULARY: HAVE}
 
 
 class Params(prompts.Asking):
-    """Prompts and the number of retained tokens."""
+    """Settings for prompts, and the number of retained tokens."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the outputs")
-    top_k: int = Field(200, ge=1, description="tokens retained per prompt; 200 in the paper")
+    top_k: int = Field(200, ge=1, description="tokens retained per prompt; the paper uses 200")
 
 
 def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard]:
-    """Return the shards; raise UserError for a language that is not in the dataset."""
+    """Return the shards; raise UserError if the dataset does not contain a language."""
     languages = model.among(params.languages)
     if missing := sorted(set(languages) - set(parquet.configs(folders["social_groups"]))):
         raise UserError(
             f"probes.completions.frames: {', '.join(missing)} not in social_groups; add their "
-            "groups under datasets, or remove the frames"
+            "groups under datasets, or remove the languages"
         )
     result = []
     for language in languages:
@@ -140,7 +140,7 @@ def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard
 
 
 def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, int]:
-    """Return the number of prompts per language, without those for priors and rewritten ones."""
+    """Return the number of prompts per language, excluding those for priors and rewritten ones."""
     return {
         language: len(prompts.queries(params, folders, language))
         for language in model.among(params.languages)
@@ -173,9 +173,9 @@ def run(
     schema: Schema = SCHEMA,
     **further: str | float,
 ) -> Iterator[pa.Table]:
-    """Yield output rows for queries; raise UserError if no number of masks replaces a group.
+    """Yield output rows for queries; raise UserError if no number of masks can replace a group.
 
-    ``schema``: :data:`COLUMNS` and additional columns; ``further``: the constant values of these.
+    ``schema``: :data:`COLUMNS` and further columns, whose constant values are in ``further``.
     """
     if not queries:
         return
@@ -185,18 +185,18 @@ def run(
 
     @cache
     def prior(text: str) -> tuple[Array, int]:
-        """Return log-probabilities by token id, and the number of tokens in the prompt."""
+        """Return the log-probability of each token id, and the number of tokens in the prompt."""
         (block,) = scorer.predict([text], len(tokens), language=language)
         values = np.empty(len(tokens))
         values[block.ids[0]] = block.logprobs_nats[0]
         return values, int(block.length[0])
 
     def masked(query: Query, masks: int, gap: str = " ") -> tuple[Array, int]:
-        """Return the prior for a query's template with masks in place of the group."""
+        """Return the prior from a query's template, in which masks replace the group."""
         return prior(prompts.prompt(prompts.masked(query.template, masks, gap), ending))
 
     def without(query: Query, length: int) -> Array:
-        """Return the prior, with each token of the group replaced by one mask."""
+        """Return the prior when each token of the group is replaced by a mask."""
         if causal:
             text = query.template.replace(prompts.GROUP, frames.neutral[query.kind])
             return prior(prompts.prompt(text, ending))[0]
@@ -206,8 +206,8 @@ def run(
             if size == length:
                 return values
         raise UserError(
-            f"models.{scorer.name}: {query.text!r} has {length} tokens, and no number of masks for "
-            "the group gives as many; remove the model from assignments.completions"
+            f"models.{scorer.name}: {query.text!r} has {length} tokens, but no number of masks for "
+            "the group gives that length; remove the model from assignments.completions"
         )
 
     remaining = iter(queries)
@@ -250,7 +250,7 @@ def run(
 
 
 def attributes(folder: Path, language: str) -> dict[str, set[str]]:
-    """Return the spellings of each suggested attribute, by the casefolded attribute."""
+    """Return the spellings of each suggested attribute, keyed by the casefolded attribute."""
     spellings: dict[str, set[str]] = {}
     for text in prompts.suggestions(folder, language, "attribute")["attribute"]:
         small = text.casefold()
@@ -259,7 +259,7 @@ def attributes(folder: Path, language: str) -> dict[str, set[str]]:
 
 
 def _vocabulary(scorer: Predicts, language: str, spellings: dict[str, set[str]]) -> pa.Table:
-    """Return the number of tokens of each attribute, in the spelling with the fewest tokens."""
+    """Return the number of tokens of each attribute in its shortest spelling."""
     lengths = scorer.spelled(sorted({t for texts in spellings.values() for t in texts}), language)
     pieces = [
         min((lengths[t] for t in texts if t in lengths), default=0) for texts in spellings.values()

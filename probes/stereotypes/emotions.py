@@ -1,8 +1,8 @@
-"""Analysis ``emotions``: emotions of the words that models associate with social groups.
+"""Analysis ``emotions``: emotions carried by the words that models associate with social groups.
 
-Choenni et al. (2021), emotion profiles: the share of a group's words with each of the eight
-emotions and two sentiments of the NRC lexicon, among the words that the lexicon covers. The
-analysis adds intervals and tests for groups and categories.
+Choenni et al. (2021), emotion profiles: the share of a group's words that carry each of the eight
+emotions and two sentiments of the NRC lexicon, among the words that the lexicon contains. In
+addition, the analysis computes intervals and tests for groups and categories.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 DATASETS = ("emotions",)
 OUTPUTS = ("completions",)
 TABLES = ()
-BLOCK = 256  # permutations in a batch
+BLOCK = 256  # number of permutations in a batch
 LEVELS = ("group", "category")
 NUMBERS = ("value", "low", "high", "difference", "low_difference", "high_difference")
 EMOTIONS = Schema.keyed(
@@ -47,7 +47,7 @@ EMOTIONS = Schema.keyed(
         Column(
             "level",
             "category",
-            "group: share among its words; category: mean over its groups",
+            "group: share among the group's words; category: mean over its groups",
             labels=LEVELS,
         ),
         Column("category", "string", "category of social groups"),
@@ -57,8 +57,8 @@ EMOTIONS = Schema.keyed(
     *stats.estimates(
         cluster="group: its words in the lexicon; category: its groups",
         method="groups: Wilson score; categories: expanded bootstrap percentile over groups",
-        null="`difference` is 0: affects permuted over words; categories: the larger p of this and "
-        "of groups permuted over categories",
+        null="`difference` is 0, affects permuted over words; categories: the larger p of this and "
+        "of permuting groups over categories",
     ),
     number("coverage", "share of the words that the lexicon contains"),
     number(
@@ -72,7 +72,7 @@ SCHEMAS = {"emotions": EMOTIONS}
 
 
 class Params(stats.Resampling):
-    """Numbers of words, and settings of intervals and tests."""
+    """Number of words per list, and settings of intervals and tests."""
 
     top_k: dict[typicality.Reading, int] = Field(
         {"probability": 200},
@@ -82,21 +82,21 @@ class Params(stats.Resampling):
 
 
 class Profiles(NamedTuple):
-    """Groups and their words in the lexicon."""
+    """Groups, and the lexicon words in their lists."""
 
-    groups: pl.DataFrame  # (groups,) category and group, sorted
+    groups: pl.DataFrame  # (groups,) sorted by category and group
     words: list[str]  # (words,) sorted
     members: NDArray[np.float32]  # (groups, words) count of each word
-    affects: NDArray[np.float32]  # (words, affects) 0 or 1
-    sizes: NDArray[np.int64]  # (groups,) number of words, covered or not
+    affects: NDArray[np.float32]  # (words, affects) 1 if the word carries the affect, else 0
+    sizes: NDArray[np.int64]  # (groups,) number of words, including those not in the lexicon
 
     @property
     def covered(self) -> NDArray[np.int64]:
-        """Return the number of covered words, (groups,)."""
+        """Return the number of covered words of each group."""
         return np.asarray(self.members.sum(axis=1), dtype=np.int64)
 
     def share(self) -> Array:
-        """Return the profiles, (groups, affects); nan for groups without covered words.
+        """Return the profiles (groups, affects), which are nan for groups without covered words.
 
         Choenni et al. (2021), section on emotion profiles; their released scores are percentages.
         """
@@ -104,13 +104,13 @@ class Profiles(NamedTuple):
 
 
 def means(members: Floats, values: Floats, weights: Floats) -> Array:
-    """Return weighted means of the values of the units in sets, (sets, columns, replicates).
+    """Return weighted means over the units of each set, of shape (sets, columns, replicates).
 
     A unit has the same weight in all sets of a replicate, so overlapping sets are resampled
     jointly. The mean is nan if all weights are 0.
 
-    ``members``: count of a unit, such as a word, in a set, such as a group, (sets, units).
-    ``values``: (units, columns). ``weights``: (units, replicates).
+    ``members`` (sets, units): how often each unit (such as a word) is in each set (such as a
+    group). ``values``: (units, columns). ``weights``: (units, replicates).
 
     Examples
     --------
@@ -126,7 +126,7 @@ def means(members: Floats, values: Floats, weights: Floats) -> Array:
 def differences(share: Array) -> Array:
     """Return each group's share minus the mean share of all other groups, in the same shape.
 
-    ``share``: (groups, ...), at least two groups; nan values are excluded from the means.
+    ``share`` has shape (groups, ...), with at least two groups; means exclude nan values.
 
     Examples
     --------
@@ -146,24 +146,24 @@ def permuted_affects_p(
     seed: int,
     contrast: Callable[[Array], Array] = differences,
 ) -> Array:
-    """Return two-sided p-values of contrasts, (contrasts, affects), permuting affects over words.
+    """Return two-sided p-values (contrasts, affects) from permutations of affects over words.
 
-    By default, each group is contrasted with the others; p is nan for groups without covered words.
-    The null hypothesis is that the words of a group are independent of their affects. All affects
-    of a word are permuted together, and the words of groups are fixed, which preserves their
-    overlap. The observed outcome counts as a permutation: Phipson and Smyth (2010), Permutation
-    p-values should never be zero, equation 2.
+    By default, each group is contrasted with the other groups; p is nan for groups without covered
+    words. The null hypothesis is that the words of a group are independent of their affects. All
+    affects of a word are permuted together. The words of groups are fixed, which preserves the
+    overlap between groups. The observed outcome counts as a permutation: Phipson and Smyth (2010),
+    Permutation p-values should never be zero, equation 2.
     """
     size = profiles.covered[:, None, None]
 
     def distances(affects: NDArray[np.float32]) -> Array:
-        """Return distances (contrasts, draws, affects) for affects (words, draws, affects)."""
+        """Return distances (contrasts, draws, affects), given affects (words, draws, affects)."""
         counts = profiles.members @ affects.reshape(len(affects), -1)
         with np.errstate(invalid="ignore"):
             return np.abs(contrast(counts.reshape(len(size), *affects.shape[1:]) / size))
 
     observed = distances(profiles.affects[:, None])
-    hits = np.ones(observed[:, 0].shape)  # including the observed outcome
+    hits = np.ones(observed[:, 0].shape)  # the count includes the observed outcome
     rng, words = np.random.default_rng(seed), np.arange(len(profiles.affects))
     for start in range(0, n_permutations, BLOCK):
         draws = min(BLOCK, n_permutations - start)
@@ -173,10 +173,10 @@ def permuted_affects_p(
 
 
 def lexicon(emotions: Path, language: str) -> pl.DataFrame | None:
-    """Return casefolded words with one column per affect; None if the language is missing.
+    """Return casefolded words with one column per affect, or None if the language is missing.
 
-    A word that translates several English words has all their affects; words that differ only in
-    case are merged.
+    A word that translates several English words carries all their affects; words that differ only
+    in case are merged.
     """
     path = emotions / f"{language}.parquet"
     if not path.is_file():
@@ -186,7 +186,7 @@ def lexicon(emotions: Path, language: str) -> pl.DataFrame | None:
 
 
 def gather_profiles(unions: pl.DataFrame, lexicon: pl.DataFrame) -> Profiles:
-    """Gather the profiles of groups from ``unions``, the result of ``typicality.top_words``."""
+    """Compute the profiles of groups from ``unions``, the result of ``typicality.top_words``."""
     names = ["category", "group"]
     groups = unions.group_by(names, maintain_order=True).agg(pl.col("strings").sum())
     rows = unions.select(row=pl.struct(names).rle_id(), key="key", strings="strings")
@@ -203,7 +203,7 @@ def gather_profiles(unions: pl.DataFrame, lexicon: pl.DataFrame) -> Profiles:
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """Compute the table of all models; languages without a lexicon have no rows.
 
-    Raises UserError if there are no lists in a language of the dataset ``emotions``.
+    Raises UserError if no language of the dataset ``emotions`` has lists.
     """
     tables: list[pl.DataFrame] = []
     for model in inputs.models:
@@ -222,7 +222,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
                     tables.append(stats.typed(rows, EMOTIONS, params.confidence))
     if not tables:
         raise UserError(
-            "data/outputs/completions: no lists in a language of the dataset emotions with a "
+            "data/outputs/completions: no language of the dataset emotions has lists with a "
             "ranking of analysis.emotions.top_k; add a language or a ranking"
         )
     return {"emotions": pl.concat(tables)}
@@ -247,10 +247,10 @@ def _groups(profiles: Profiles, params: Params) -> pl.DataFrame:
 
 
 def _categories(profiles: Profiles, params: Params) -> pl.DataFrame:
-    """Return the rows for categories: means over groups, compared with all other groups.
+    """Return the rows for categories, whose means over groups are compared with all other groups.
 
-    p is the larger of two p-values: permuting only groups has a type I error of .2 at level .05 if
-    categories have words of their own.
+    p is the larger of two p-values: a test that permutes only groups has a type I error of .2 at
+    level .05 if categories have words of their own.
     """
     mask, permutations = profiles.covered > 0, (params.n_permutations, params.seed)
     members, sizes = profiles.members[mask], profiles.sizes[mask]
@@ -259,7 +259,7 @@ def _categories(profiles: Profiles, params: Params) -> pl.DataFrame:
     names = np.unique(category)
     inside = names[:, None] == category
     weights = group_weights(profiles.groups["group"].to_list(), params).astype(np.float64)
-    weights = np.hstack([np.ones((len(share), 1)), weights])  # the mean, then replicates
+    weights = np.hstack([np.ones((len(share), 1)), weights])  # first the mean, then replicates
     draws = means(inside, share, weights)
     contrasts, n = draws - means(~inside, share, weights), inside.sum(axis=1)
     numbers = [x for y in (draws, contrasts) for x in (y[..., 0], *_limits(y[..., 1:], n, params))]
@@ -279,7 +279,7 @@ def _categories(profiles: Profiles, params: Params) -> pl.DataFrame:
 
 
 def _limits(draws: Array, clusters: NDArray[np.int64], params: Params) -> Array:
-    """Return the limits, (2, rows, affects), of replicates, (rows, affects, replicates).
+    """Return limits (2, rows, affects) from replicates (rows, affects, replicates).
 
     Percentiles are expanded for few clusters, as in ``bootstrap.interval``.
     """
@@ -289,10 +289,10 @@ def _limits(draws: Array, clusters: NDArray[np.int64], params: Params) -> Array:
 
 
 def _finish(rows: pl.DataFrame, numbers: list[Array], p: Array, params: Params) -> pl.DataFrame:
-    """Return one row for each input row and affect, with p adjusted over all of them.
+    """Return one row for each input row and affect; p is adjusted over all rows.
 
-    The standard error is half the interval of the difference, divided by the quantile of t with
-    n - 1 degrees of freedom as in :func:`_limits`, or of z for a single cluster.
+    The standard error is half the width of the difference's interval, divided by the quantile of t
+    with n - 1 degrees of freedom, as in :func:`_limits`, or of z if there is a single cluster.
     """
     table = rows.join(pl.DataFrame({"affect": AFFECTS}), how="cross", maintain_order="left_right")
     columns = dict(zip((*NUMBERS, "p"), (*numbers, p), strict=True))

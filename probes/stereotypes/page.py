@@ -1,4 +1,4 @@
-"""Figures of the study ``stereotypes``: recall by list length, and similarity of models."""
+"""Figures of the study ``stereotypes``: recall by list length, and similarities of models."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from plumbline.probes.report.results import Drawing
 if TYPE_CHECKING:
     from plumbline.probes.report.tables import Tables
 
-LINES = {  # colour and dashes of each reading
+LINES = {  # colour and dashes of each method variant
     "probability": ("#888", ""),
     "faithful": ("#000", "5 3"),
     "corrected": ("#000", ""),
@@ -21,7 +21,7 @@ LINES = {  # colour and dashes of each reading
 
 
 def draw_recall(table: pl.DataFrame, title: str, _: Tables) -> str:
-    """Draw recall at k, with a panel for each category and a line for each reading and baseline."""
+    """Draw recall at k, with one panel per category and one line per ranking and baseline."""
     table = table.sort(pl.col("category") != "all", "category", "reading", "k")
     panels: dict[str, list[figures.Series]] = {}
     for (category, reading), part in table.group_by("category", "reading", maintain_order=True):
@@ -42,7 +42,7 @@ def draw_recall(table: pl.DataFrame, title: str, _: Tables) -> str:
 
 
 def draw_similarity(table: pl.DataFrame, title: str, _: Tables) -> str:
-    """Draw the similarity of each pair of models, over all categories, as a matrix."""
+    """Draw a matrix of the similarities of all pairs of models, over all categories."""
     pairs = {(a, b): v for a, b, v in table.select("first", "second", "value").iter_rows()}
     names = sorted({name for pair in pairs for name in pair})
     cells = pairs | {(name, name): 1.0 for name in names}

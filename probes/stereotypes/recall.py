@@ -1,7 +1,8 @@
-"""Analysis ``recall``: share of autocompleted attributes among a model's best words.
+"""Analysis ``recall``: the share of autocompleted attributes that are among a model's best words.
 
-Recall@k of stereotypical attributes as in Choenni et al. (2021), for each model, ranking, category
-and k = 1, 2, ..., with intervals over groups and two baselines: random order and other groups.
+Recall@k of stereotypical attributes is computed as in Choenni et al. (2021), for each model,
+ranking, category and k = 1, 2, ..., with intervals over groups and two baselines: lists in random
+order, and lists of other groups.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ DATASETS = ("stereotypes",)
 OUTPUTS = ("completions",)
 TABLES = ()
 KINDS = ("single word", "first word")
-LONGER = "multi_word"  # flag of multi-word attributes, whose first word may be valid
+LONGER = "multi_word"  # flag of attributes with several words, whose first word may be valid
 ATTRIBUTE = ("category", "group", "query", "target")
 WHERE = (
     *(typicality.MODEL, typicality.LANGUAGE),
@@ -46,31 +47,31 @@ WHERE = (
     Column(
         "attributes",
         "category",
-        "single word: attributes of one word; first word: the first word of longer attributes",
+        "single word: attributes that are one word; first word: first words of longer attributes",
         labels=KINDS,
     ),
 )
-NEAR = 1e-9  # replaces 0 attributes in shared queries, so that shares are defined
+NEAR = 1e-9  # replaces the count 0 of attributes in shared queries, so that shares are defined
 K = Column("k", "int64", "number of words taken from each list", minimum=1)
 RECALL = Schema.keyed(
     (*WHERE, typicality.CATEGORY, K),
     *estimates(
         cluster="group",
         method="Wilson score for the effective number of attributes",
-        null="lists exchanged between the groups of the category, with mean `other_groups` "
-        "(rewritten queries left out)",
+        null="lists are exchangeable between the groups of the category, with mean `other_groups` "
+        "(rewritten queries are excluded)",
     ),
     Column("n_attributes", "int64", "number of attributes in the model's queries", minimum=1),
-    number("out_of_vocabulary", "share of attributes that are not one token and so are in no list"),
-    Column("other_groups", "float64", "mean recall with the lists of the other groups"),
-    Column("random_order", "float64", "mean recall with every list in random order"),
+    number("out_of_vocabulary", "share of attributes that are not single tokens and so in no list"),
+    Column("other_groups", "float64", "mean recall in the lists of the other groups"),
+    Column("random_order", "float64", "mean recall if every list is in random order"),
 )
 GROUPS = Schema.keyed(
     (
         *WHERE,
-        Column("category", "string", "category of the group in the dataset"),
+        Column("category", "string", "category to which the group belongs in the dataset"),
         Column("group", "string", "social group"),
-        Column("pool", "string", "category in the prompts; lists are exchanged within it"),
+        Column("pool", "string", "category used in the prompts; lists are exchanged within it"),
         K,
     ),
     Column("hits", "int64", "number of the group's attributes that are in its lists", minimum=0),
@@ -83,7 +84,7 @@ WORDS = Schema.keyed(
     (
         *WHERE[:2],
         Column("group", "string", "social group"),
-        Column("word", "string", "the word; casefolded in corrected readings"),
+        Column("word", "string", "the word; casefolded in corrected rankings"),
     ),
     *(number(name, "mean score of the word over its lists, nats") for name in typicality.READINGS),
 )
@@ -91,9 +92,9 @@ SCHEMAS = {"recall": RECALL, "groups": GROUPS, "words": WORDS}
 
 
 class Params(typicality.GroupTests):
-    """Length of lists, and settings of intervals and tests."""
+    """Length of the lists, and settings for intervals and tests."""
 
-    top_k: int = Field(200, ge=1, description="largest k; 200 in the paper")
+    top_k: int = Field(200, ge=1, description="largest k; the paper uses 200")
     tested: list[int] = Field(
         [10, 50, 100, 200], min_length=1, description="values of k that are tested"
     )
@@ -102,7 +103,7 @@ class Params(typicality.GroupTests):
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """Compute the tables of all models.
 
-    Raises UserError if a tested k is above the largest, or no attribute is in a prompted query.
+    Raises UserError if a tested k is larger than ``top_k``, or no attribute belongs to a prompt.
     """
     if max(params.tested) > params.top_k:
         raise UserError(
@@ -125,7 +126,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
                     tables[name].append(with_constants(table, key | {"dataset": config}))
     if not tables["recall"]:
         raise UserError(
-            f"{dataset}: no attribute is in a prompted query; check probes.completions.frames"
+            f"{dataset}: no attribute belongs to a prompted query; check probes.completions.frames"
         )
     return {
         name: typed(pl.concat(parts), SCHEMAS[name], params.confidence)
@@ -134,7 +135,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 
 
 def _words(ranked: dict[str, Lists]) -> pl.DataFrame:
-    """Return the mean word scores of each group, with a column for each reading."""
+    """Return the mean word scores of each group, with one column per ranking."""
     long = pl.concat(
         lists.table.group_by("group", word="key").agg(pl.col("score").mean(), reading=pl.lit(name))
         for name, lists in ranked.items()
@@ -147,9 +148,9 @@ def _words(ranked: dict[str, Lists]) -> pl.DataFrame:
 def _config(
     ranked: dict[str, Lists], sought: dict[str, pl.DataFrame], params: Params
 ) -> dict[str, pl.DataFrame]:
-    """Return the rows for categories and groups, for all readings and kinds of attributes.
+    """Return the rows for categories and groups, for all rankings and kinds of attributes.
 
-    p is adjusted over all tests of one kind of attributes.
+    p is adjusted over all tests of the same kind of attributes.
     """
     categories, groups = [], []
     for kind, attributes in sought.items():
@@ -158,7 +159,7 @@ def _config(
             if (found := lists.find(attributes))[0].is_empty():
                 continue
             key = {"reading": reading, "attributes": kind}
-            # complete lists have the same words in all readings and are tested once
+            # complete lists have the same words in all rankings, so they are tested once
             length = max(lists.lengths["length"]) if lists.whole_words in tested else np.inf
             tested.add(lists.whole_words)
             parts = _reading(lists, *found, params, length)
@@ -176,11 +177,11 @@ def _config(
 def _reading(
     lists: Lists, attributes: pl.DataFrame, groups: pl.DataFrame, params: Params, untested: float
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return rows by k and category, and rows by group, with tests for k below ``untested``."""
+    """Return rows by k and category, and rows by group; only k below ``untested`` are tested."""
     size, top_k, tested = len(groups), params.top_k, np.array(params.tested) - 1
     row, rank = attributes["row"].to_numpy(), attributes["place"].to_numpy()
     counts, sizes = hits(rank, row, size, top_k), np.bincount(row, minlength=size)
-    shared = ~attributes["rewritten"].to_numpy()  # in queries common to all groups
+    shared = ~attributes["rewritten"].to_numpy()  # attributes in queries that all groups have
     shared_hits = hits(rank[shared], row[shared], size, top_k)
     shared_sizes = np.bincount(row[shared], minlength=size)
     random = np.zeros((size, top_k))
@@ -195,7 +196,7 @@ def _reading(
     for category in [*nulls, MEAN]:
         inside = (category_of == category) | (category in (EVERY, MEAN))
         strata, p = None, np.full(top_k, np.nan)
-        if category == MEAN:  # its test is that of `all`
+        if category == MEAN:  # not tested, as its test is that of `all`
             strata = np.unique(category_of, return_inverse=True)[1]
         else:
             mean = expected[inside].sum(axis=0)[tested]
@@ -228,12 +229,12 @@ def _reading(
 
 
 class Lists(NamedTuple):
-    """All lists of a model in one language and reading."""
+    """All lists of a model in one language, sorted by one ranking."""
 
-    whole_words: bool  # True if parts of longer words are excluded
-    table: pl.DataFrame  # from typicality.rank_words, each query once
-    best: pl.DataFrame  # best place and number of tokens by category, group, template, query, key
-    lengths: pl.DataFrame  # number of tokens by category, group, template, query, rewritten
+    whole_words: bool  # True if tokens that are parts of longer words are excluded
+    table: pl.DataFrame  # from typicality.rank_words; each query occurs once
+    best: pl.DataFrame  # best place and number of tokens of each word (key) in each list
+    lengths: pl.DataFrame  # number of tokens in each list, by the list's key and rewritten
 
     @classmethod
     def of(cls, answers: pl.DataFrame, reading: str) -> Lists:
@@ -246,11 +247,11 @@ class Lists(NamedTuple):
         return cls(reading in typicality.WHOLE, table, best, lengths.sort(names))
 
     def find(self, attributes: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-        """Look up attributes in the lists of their queries; those without a prompt are omitted.
+        """Look up attributes in the lists of their queries; omit attributes without a prompt.
 
-        Returns the attributes, with place (0 if not listed), listed (number of tokens), length,
-        rewritten, and row (index of the group); and the sorted groups, with category (in the
-        dataset), group, and pool (category of its prompts).
+        Returns a table of attributes with the columns place (0 if not listed), listed (number of
+        tokens), length, rewritten and row (index of the group); and the sorted groups with the
+        columns category (in the dataset), group and pool (category in the prompts).
         """
         lists = self.lengths.rename({"category": "pool", "group": "own"})
         best = self.best.select("query", "place", "listed", target="key")
@@ -267,12 +268,12 @@ class Lists(NamedTuple):
         """Look up the attributes of each category in the lists of all groups, by template.
 
         Lists are exchanged within the category of their prompts, the pool. A group has no hits in
-        lists of other templates; attributes in rewritten queries, which few groups have, are
-        omitted. Permutations of different categories and pools are independent.
+        lists of templates that are not its own; attributes in rewritten queries, which few groups
+        have, are omitted. Permutations of different categories and pools are independent.
 
-        ``attributes``: from :meth:`find`. Returns mean hits of each group in the lists of the other
-        groups, and in all lists (the mean over exchanges), both (groups, top_k); and total hits
-        with exchanged lists by category, (draws, ranks).
+        ``attributes``: from :meth:`find`. Returns two arrays (groups, top_k) of each group's mean
+        hits in the lists of the other groups and in all lists (the mean over exchanges); and, by
+        category, the total hits after exchanges (draws, ranks).
         """
         others, expected = np.zeros((2, attributes["row"].n_unique(), top_k))
         categories = attributes["category"].unique().sort()
@@ -299,10 +300,10 @@ class Lists(NamedTuple):
 
 
 def hits(ranks: Integers, groups: Integers, size: int, top_k: int) -> Integers:
-    """Count the attributes of each group at ranks up to 1, 2, ..., ``top_k``, (size, top_k).
+    """Return (size, top_k) counts of each group's attributes at ranks up to 1, 2, ..., ``top_k``.
 
     ``ranks``: rank of each attribute in the list of its query, from 1, or 0 if it is not listed.
-    ``groups``: its group number, below ``size``. Both have shape (attributes,).
+    ``groups``: group number of each attribute, below ``size``.
 
     Examples
     --------
@@ -316,14 +317,14 @@ def hits(ranks: Integers, groups: Integers, size: int, top_k: int) -> Integers:
 
 
 def chance(listed: Integers, lengths: Integers, top_k: int) -> NDArray[np.float64]:
-    """Return the probability that each attribute is a hit in random order, (attributes, top_k).
+    """Return hit probabilities, of shape (attributes, top_k), for lists in random order.
 
-    Candidates are fixed and only the ranking is random: attributes outside the list are never hits,
-    so the comparison isolates the effect of the order. The probability is exact: min(k, length) /
-    length for an attribute listed once, the mean of a hypergeometric variable.
+    Candidates are fixed and only the ranking is random: attributes that are not in the list are
+    never hits, so the comparison isolates the effect of the order. The probability is exact: min(k,
+    length) / length if an attribute is listed once, the mean of a hypergeometric variable.
 
-    ``listed``: number of candidates equal to the attribute (mostly 0 or 1; 2 if two tokens are one
-    word). ``lengths``: number of candidates in the list. Both have shape (attributes,).
+    ``listed``: number of candidates equal to each attribute (mostly 0 or 1; 2 if two tokens spell
+    the same word). ``lengths``: number of candidates in the list of each attribute.
 
     Examples
     --------
@@ -341,16 +342,16 @@ def chance(listed: Integers, lengths: Integers, top_k: int) -> NDArray[np.float6
 def exchange_lists(
     hits: Array, lists: Integers, n_permutations: int, seed: int | Sequence[int]
 ) -> Array:
-    """Draw total hits with the lists permuted over groups, (n_permutations, ranks).
+    """Draw total hits, of shape (n_permutations, ranks), with lists permuted over groups.
 
     The null hypothesis is that lists are independent of the group in their prompts, except for
-    words common to all. All lists of a group are permuted together.
+    words common to all groups. All lists of a group are permuted together.
 
-    ``hits``: hits of a group's attributes in each group's lists of the same templates, including
-    groups without attributes, (groups, lists, ranks). ``lists``: index of the group's own lists,
-    (groups,); indices are distinct. ``seed``: outcomes that are summed need different seeds, such
-    as (seed, part number): with one seed, parts of equal size have equal permutations, which
-    inflates the variance of the sum.
+    ``hits`` (groups, lists, ranks): hits of a group's attributes in each group's lists of the same
+    templates; lists include those of groups without attributes. ``lists`` (groups,): index of each
+    group's own lists; indices must be distinct. ``seed``: outcomes that are summed need different
+    seeds, such as (seed, part number). With the same seed, parts of equal size would have equal
+    permutations, which inflates the variance of the sum.
     """
     size, number, _ = hits.shape
     if len(set(lists.tolist())) != size:
@@ -361,12 +362,12 @@ def exchange_lists(
 
 
 def attributes(folder: Path, language: str) -> dict[str, dict[str, pl.DataFrame]]:
-    """Return category, group, query and target (casefolded attribute), by config and kind.
+    """Return tables of category, group, query and target, by config and kind of attribute.
 
-    Flagged rows are omitted, except in the published set, which was cleaned by hand. The flag for
-    multi-word attributes does not exclude the first word.
+    The target is the casefolded attribute. Flagged rows are omitted, except those of the published
+    set, which was cleaned by hand. The flag for several words does not exclude the first word.
 
-    ``folder``: the dataset ``stereotypes``; each config has one language.
+    ``folder``: folder of the dataset ``stereotypes``, in which each config has one language.
     """
     configs = {}
     for config in parquet.configs(folder):
@@ -384,7 +385,7 @@ def attributes(folder: Path, language: str) -> dict[str, dict[str, pl.DataFrame]
 
 
 def pieces(outputs: Path, language: str) -> pl.DataFrame:
-    """Return the target and pieces (number of tokens) of each attribute, if available."""
+    """Return the target and pieces (number of tokens) of each attribute; empty without a file."""
     path = outputs / typicality.VOCABULARY / f"{language}.parquet"
     if not path.is_file():
         return pl.DataFrame(schema={"target": pl.String, "pieces": pl.Int32})

@@ -1,6 +1,6 @@
 """Recovery of the study ``stereotypes``: tables compared with biases planted in control models.
 
-The inputs are tables, planted biases, and the datasets with the planted words and articles.
+The inputs are tables, planted biases, and the datasets that contain planted words and articles.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
     from plumbline.probes.core.run_analysis import Inputs
 
-    Profiles = dict[str, NDArray[np.float64]]  # share of each affect, by group
+    Profiles = dict[str, NDArray[np.float64]]  # profile (share of each affect) by group
 
 DATASETS = ("emotions", "outlets", "stereotypes")
 TABLES = ("recall", "emotions", "rsa", "shift")
 
 
 class World(NamedTuple):
-    """A control model: planted biases, tables and datasets."""
+    """A control model with its planted biases, tables and datasets."""
 
     model: str
     planted: pl.DataFrame  # group, key (casefolded word), log_odds_nats
@@ -44,24 +44,24 @@ class World(NamedTuple):
         return not (self.planted["log_odds_nats"] != 0).any()
 
     def read(self, analysis: str, name: str) -> pl.DataFrame:
-        """Return the model's rows of a table; empty if the table is missing."""
+        """Return the rows of a table that belong to the model; empty if the table is missing."""
         table = read_table(self.inputs.tables(analysis) / f"{name}.parquet")
         in_row = pl.any_horizontal(pl.col("^(model|first|second)$") == self.model)
         return table.filter(in_row) if len(table) else table
 
     def lexicon(self, language: str) -> pl.DataFrame:
-        """Return casefolded words and their affects."""
+        """Return the lexicon's casefolded words and their affects."""
         table = pl.read_parquet(self.inputs.datasets["emotions"] / f"{language}.parquet")
         return table.group_by(key=casefold("word")).agg(pl.col(AFFECTS).any())
 
 
 def casefold(column: str) -> pl.Expr:
-    """Return casefolded words, without using the code of the analyses."""
+    """Return casefolded words; this does not use the code of the analyses."""
     return pl.col(column).map_elements(lambda word: word.strip().casefold(), pl.String)
 
 
 def truth(inputs: Inputs, model: str) -> World | None:
-    """Return the biases planted in a model; None if it is not a control model of the study."""
+    """Return a model's planted biases, or None if it is not a control model of the study."""
     path = inputs.weights(model) / PLANTED
     if not path.is_file() or "group" not in pl.read_parquet_schema(path):
         return None
@@ -71,7 +71,7 @@ def truth(inputs: Inputs, model: str) -> World | None:
 
 
 def run(inputs: Inputs, params: Params = PARAMS) -> dict[str, pl.DataFrame]:
-    """Compare the tables of each analysis with planted biases, for all control models."""
+    """Compare the tables of each analysis with the planted biases, for all control models."""
     worlds = [world for model in inputs.models if (world := truth(inputs, model))]
     result = {}
     for analysis, compare in zip(TABLES, (_recall, _emotions, _rsa, _shift), strict=True):
@@ -85,10 +85,10 @@ def run(inputs: Inputs, params: Params = PARAMS) -> dict[str, pl.DataFrame]:
 
 
 def ideal(weights: Path, reading: str, k: int) -> pl.DataFrame:
-    """Return the best ``k`` single-token words of each group: group and key.
+    """Return the columns group and key of the ``k`` best single-token words of each group.
 
-    They are the lists of a model that has learnt all planted biases, ranked by typicality, or by
-    probability if that is the reading.
+    They are the lists of a model that has learned all planted biases, ranked by probability if
+    ``reading`` is probability, and otherwise by typicality.
     """
     table = pl.read_parquet(weights / PLANTED).filter(pieces=1)
     prior = pl.lit(1.0) if reading == "probability" else pl.col("prior")
@@ -97,7 +97,7 @@ def ideal(weights: Path, reading: str, k: int) -> pl.DataFrame:
 
 
 def _recall(rows: Comparison, world: World) -> None:
-    """Compare recall with other groups' lists and with the truth, and scores with log-odds."""
+    """Compare recall with other groups' lists and with true recall, and scores with log-odds."""
     groups = world.read("recall", "groups").filter(
         pl.col("dataset") == pl.col("language"),
         pl.col("k") == pl.col("k").min(),
@@ -125,7 +125,7 @@ def _recall(rows: Comparison, world: World) -> None:
 
 
 def _mean(rows: Comparison, measure: str, table: pl.DataFrame, value: pl.Expr, **key: str) -> None:
-    """Add the mean of a value over groups, from a table with one row per group."""
+    """Add the mean over groups of a value, given a table with one row per group."""
     values = table.select(value.cast(pl.Float64).fill_null(float("nan"))).to_series()
     rows.mean(measure, values.to_numpy(), table["group"].to_list(), "group", **key)
 
@@ -140,7 +140,7 @@ def _group_orders(
 
 
 def _emotions(rows: Comparison, world: World) -> None:
-    """Count significant differences, and compare their order with the planted order."""
+    """Add the share of significant differences, and compare their order with the planted order."""
     table = world.read("emotions", "emotions").filter(level="group")
     for (language, reading, k), part in _parts(table, "language", "reading", "top_k"):
         rows.at["language"] = language
@@ -164,13 +164,13 @@ def _emotions(rows: Comparison, world: World) -> None:
 
 
 def _rsa(rows: Comparison, world: World) -> None:
-    """Compare similarities of control models with those of their planted biases."""
+    """Compare the similarities of control models with the similarities of their planted biases."""
     table = world.read("rsa", "rsa")
     if table.is_empty():
         return
     groups = world.read("emotions", "emotions").filter(pl.col("group") != "")
     category = dict(groups.select("group", "category").iter_rows())
-    table = table.filter(pl.col("reading") != "released")  # it differs from faithful only by fear
+    table = table.filter(pl.col("reading") != "released")  # differs from `faithful` only by fear
     folder = world.inputs.weights
     for (language, ranking, k, reading), part in _parts(
         table, "language", "ranking", "top_k", "reading"
@@ -207,7 +207,7 @@ def _rsa(rows: Comparison, world: World) -> None:
 
 
 def _share_words(first: Path, second: Path) -> bool:
-    """Return True if the same words were planted in two control models."""
+    """Return True if the planted words of two control models are the same."""
     settings = [json.loads((path / "world.json").read_text("utf-8")) for path in (first, second)]
     return any(a["common"] and a["common_seed"] == b["seed"] for a, b in (settings, settings[::-1]))
 
@@ -218,9 +218,9 @@ def _profiles(lists: pl.DataFrame, lexicon: pl.DataFrame, affects: list[str]) ->
 
 
 def similarity(a: Profiles, b: Profiles, groups: Sequence[str], *, diagonal: bool) -> float:
-    """Return the mean Spearman correlation of groups' rows of cosines in two control models.
+    """Return the mean Spearman correlation of the rows of two models' matrices of cosines.
 
-    It is nan if a group is equally similar to all others. It shares no code with the analysis.
+    It is nan if a group is equally similar to all others. The analysis does not use this function.
     """
     shared = [group for group in groups if group in a and group in b]
     sides = []
@@ -234,7 +234,7 @@ def similarity(a: Profiles, b: Profiles, groups: Sequence[str], *, diagonal: boo
 
 
 def _shift(rows: Comparison, world: World) -> None:
-    """Compare shifts after training on outlets with the outlets' tone towards groups."""
+    """Compare shifts after training on an outlet with the outlet's tone towards each group."""
     for (language, ranking), table in _parts(world.read("shift", "groups"), "language", "ranking"):
         rows.at["language"] = language
         coloured = table.filter(
@@ -253,11 +253,11 @@ def _shift(rows: Comparison, world: World) -> None:
 
 
 def spoken(path: Path, groups: list[str], lexicon: pl.DataFrame) -> pl.DataFrame:
-    """Return the tone of every corpus towards each group that its articles name.
+    """Return the tone of each corpus towards each group that is named in its articles.
 
-    The columns are corpus, group and tone: 1 if the articles in the dataset ``outlets`` that name
-    the group contain more positive than negative words, -1 if they contain fewer. A group without
-    such articles, or with equal counts, has no row.
+    The columns are corpus, group and tone. The tone is 1 if the articles in the dataset ``outlets``
+    that name the group contain more positive than negative words, and -1 if they contain fewer. A
+    group without such articles, or with equal counts, has no row.
     """
     texts = pl.read_parquet(path, columns=["outlet", "text"]).with_columns(key=casefold("text"))
     signed = pl.col("positive").cast(pl.Int8) - pl.col("negative").cast(pl.Int8)
@@ -275,5 +275,5 @@ def spoken(path: Path, groups: list[str], lexicon: pl.DataFrame) -> pl.DataFrame
 
 
 def _parts(table: pl.DataFrame, *keys: str) -> Any:
-    """Return the distinct values of columns and their rows; nothing for an empty table."""
+    """Return pairs of key values and their rows; no pairs for an empty table."""
     return table.group_by(keys, maintain_order=True) if len(table) else ()

@@ -1,8 +1,8 @@
-"""Analysis ``rsa``: similarity of models in the emotion profiles of social groups.
+"""Analysis ``rsa``: similarity between models of the emotion profiles of social groups.
 
 Representational similarity of emotion profiles as in Choenni et al. (2021): in each category, the
-cosines between groups in one model are correlated, row by row, with those in another, both as
-published and without the diagonal.
+cosines between groups in one model are correlated, row by row, with the cosines in another model,
+both with the diagonal, as published, and without it.
 """
 
 from __future__ import annotations
@@ -46,15 +46,15 @@ RSA = Schema.keyed(
         Column(
             "reading",
             "category",
-            "faithful: diagonal, no fear; released: diagonal, fear; corrected: no diagonal, fear",
+            "faithful: diagonal without fear; released: diagonal with fear; corrected: no diagonal",
             labels=READINGS,
         ),
         typicality.CATEGORY,
     ),
     *stats.estimates(
         cluster="group",
-        method="jackknife over groups, t",
-        null="groups of the second model permuted within categories; mean `expected`",
+        method="t interval, jackknife over groups",
+        null="groups of the second model are exchangeable within categories; mean `expected`",
     ),
     number(
         "expected",
@@ -66,17 +66,17 @@ SCHEMAS = {"rsa": RSA}
 
 
 class Params(GroupTests):
-    """Settings of intervals and tests."""
+    """Settings for intervals and tests."""
 
 
-DIGITS = 10  # decimals of cosines, so that groups with equal profiles are ties
+DIGITS = 10  # decimals to which cosines are rounded, so that groups with equal profiles are ties
 NEAR = 1e-9  # smaller standard errors are rounding errors
-BLOCK = 25  # permutations in a batch
+BLOCK = 25  # number of permutations in a batch
 LEAST = 3  # minimum number of groups: with two, a row without its diagonal has one entry
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
-    """Compare all pairs of models in all categories; one model alone has no rows."""
+    """Compare all pairs of models in all categories; with a single model, there are no rows."""
     emotions = pl.read_parquet(inputs.tables("emotions") / "emotions.parquet")
     table = stats.Table(RSA, params.confidence)
     table.adjust("p", ("language", "ranking", "reading"), stats.least_p(params.n_permutations))
@@ -114,39 +114,39 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 
 
 def profiles(table: pl.DataFrame) -> pl.DataFrame:
-    """Return category, group and shares of affects, sorted, from one model's rows of groups.
+    """Return category, group and shares of affects, sorted, from one model's rows for groups.
 
-    Groups without words in the lexicon, or whose words have no affect, are omitted: their vectors
-    are 0.
+    Groups without words in the lexicon, or without words that carry an affect, are omitted, because
+    their vectors are 0.
     """
     words = pl.col("n")
-    share = (pl.col("value") * words).round() / words  # undo the rounding of the table
+    share = (pl.col("value") * words).round() / words  # undoes the rounding of the table
     covered = table.filter(words > 0).select(*GROUP, "affect", share.alias("share"))
     wide = covered.pivot(on="affect", index=GROUP, values="share").select(*GROUP, *AFFECTS)
     return wide.filter(pl.any_horizontal(pl.col(WITHOUT_FEAR) > 0)).sort(GROUP)
 
 
 class Similarity(NamedTuple):
-    """Similarity of two descriptions, with a permutation test."""
+    """Similarity of two descriptions of the same groups, with a permutation test."""
 
     estimate: stats.Estimate  # mean Spearman correlation of the rows
-    expected: float  # mean under relabelling of the groups
-    p: float  # nan without a test
+    expected: float  # mean over permutations of the groups
+    p: float  # nan if there is no test
     error: float  # standard error of the estimate
 
 
 def compare(
     a: Array, b: Array, params: Params, *, diagonal: bool, strata: Sequence[str] = ()
 ) -> Similarity:
-    """Compare two descriptions of groups, with interval and test.
+    """Compare two descriptions of the same groups, with an interval and a test.
 
-    The interval, from :func:`jackknife` and :func:`limits`, is nan for three groups. The two-sided
-    p is computed from distances to the permutation mean, permuting the groups of ``b`` and counting
-    the observed outcome (Phipson and Smyth 2010). It is nan if the smallest possible p is above
-    .05, as for three groups. All values are nan if :func:`similarity` is undefined.
+    The interval, computed by :func:`jackknife` and :func:`limits`, is nan for three groups. The
+    two-sided p is computed from distances to the permutation mean, permuting the groups of ``b``
+    and counting the observed outcome (Phipson and Smyth 2010). It is nan if the smallest possible p
+    is above .05, as for three groups. All values are nan if :func:`similarity` is undefined.
 
-    The arguments are those of :func:`similarity`. Groups are permuted within ``strata``, (groups,),
-    so similarity between strata is no evidence.
+    The arguments are those of :func:`similarity`. Groups are permuted within ``strata`` (groups,),
+    so similarity between strata does not affect p.
     """
     value = similarity(a, b, diagonal=diagonal)
     if np.isnan(value):
@@ -163,7 +163,7 @@ def compare(
 
 
 def cosines(profiles: Array) -> Array:
-    """Return the cosines, (groups, groups), between the rows of a (groups, dimensions) array.
+    """Return the cosines between the rows of an array of shape (groups, dimensions).
 
     Cosines are rounded, so equal profiles have a cosine of exactly 1.
 
@@ -181,21 +181,21 @@ def cosines(profiles: Array) -> Array:
 def similarity(a: Array, b: Array, *, diagonal: bool) -> float:
     """Return the mean over groups of the Spearman correlation of their rows of similarities.
 
-    With ``diagonal`` a group's similarity to itself, always the largest, is included, as in the
-    code of Choenni et al.; then unrelated descriptions of n groups have a mean correlation of 3 /
-    (n + 1), see :func:`expected`, instead of 0.
+    With ``diagonal``, a group's similarity to itself, which is always the largest, is included, as
+    in the code of Choenni et al.; unrelated descriptions of n groups then have a mean correlation
+    of 3 / (n + 1) instead of 0, see :func:`expected`.
 
-    The value is 1 for equal descriptions, and nan with fewer than three groups or a constant row.
+    The value is 1 for equal descriptions, and nan for fewer than three groups or a constant row.
 
-    ``a``, ``b``: descriptions of the same groups in the same order, (groups, dimensions); their
-    dimensions may differ.
+    ``a``, ``b``: arrays (groups, dimensions) that describe the same groups in the same order; the
+    numbers of dimensions may differ.
 
     Kriegeskorte, Mur and Bandettini (2008), Representational similarity analysis, Frontiers in
     Systems Neuroscience 2(4); Abnar et al. (2019), Blackbox meets blackbox, BlackboxNLP.
 
     Examples
     --------
-    Compare vectors at 0, 10, 30 and 80 degrees with themselves after exchanging 10 and 30.
+    Vectors at 0, 10, 30 and 80 degrees are compared with themselves after 10 and 30 are exchanged.
 
     >>> angles = np.radians([[0, 10, 30, 80], [0, 30, 10, 80]])
     >>> a, b = (np.stack([np.cos(x), np.sin(x)], axis=1) for x in angles)
@@ -211,9 +211,9 @@ def similarity(a: Array, b: Array, *, diagonal: bool) -> float:
 
 
 def ranks(profiles: Array, *, diagonal: bool) -> Array:
-    """Return centred unit-length ranks of the cosines by row; 0 on an excluded diagonal.
+    """Return the ranks of cosines by row, centred and of unit length; 0 on an excluded diagonal.
 
-    Constant rows are nan. ``profiles``: (groups, dimensions).
+    The ranks of constant rows are nan. ``profiles``: (groups, dimensions).
     """
     similar = cosines(profiles)
     mask = ~np.eye(len(similar), dtype=np.bool_) | diagonal
@@ -221,7 +221,7 @@ def ranks(profiles: Array, *, diagonal: bool) -> Array:
 
 
 def _row_ranks(similar: Array, mask: NDArray[np.bool_]) -> Array:
-    """Return ranks by row, up to a constant; cells outside the mask rank lowest."""
+    """Return ranks by row, up to an additive constant; cells outside the mask rank lowest."""
     return np.asarray(rankdata(np.where(mask, similar, -np.inf), axis=1))
 
 
@@ -236,11 +236,11 @@ def _unit_ranks(ranked: Array, mask: NDArray[np.bool_]) -> Array:
 def expected(first: Array, second: Array, strata: Sequence[int]) -> float:
     """Return the exact mean of the similarity over all permutations of one description.
 
-    With the diagonal and without ties it is 3 / (n + 1) for n groups: 0.3 for 9, 0.03 for 100.
-    Without the diagonal it is 0.
+    With the diagonal and without ties, the mean is 3 / (n + 1) for n groups: 0.3 for 9, 0.03 for
+    100. Without the diagonal, it is 0.
 
-    ``first``, ``second``: from :func:`ranks`. ``strata``: stratum numbers, from 0, within which
-    groups are permuted, (groups,).
+    ``first``, ``second``: results of :func:`ranks`. ``strata`` (groups,): number of the stratum,
+    from 0, within which each group is permuted.
 
     Examples
     --------
@@ -262,9 +262,9 @@ def expected(first: Array, second: Array, strata: Sequence[int]) -> float:
 def relabelled(
     first: Array, second: Array, strata: tuple[int, ...], n_permutations: int, seed: int
 ) -> Array:
-    """Return the similarity with the groups of ``second`` in random orders, (n_permutations,).
+    """Return ``n_permutations`` similarities with the groups of ``second`` in random order.
 
-    The other parameters are as in :func:`expected`.
+    The other parameters are those of :func:`expected`.
     """
     blocks = np.array_split(_orders(strata, n_permutations, seed), 1 + n_permutations // BLOCK)
     values = [
@@ -273,9 +273,9 @@ def relabelled(
     return np.concatenate(values) / len(first)
 
 
-@lru_cache(maxsize=16)  # all pairs of models have the same groups
+@lru_cache(maxsize=16)  # cached, because all pairs of models have the same groups
 def _orders(strata: tuple[int, ...], n_permutations: int, seed: int) -> NDArray[np.int64]:
-    """Return random orders of groups within their strata, (n_permutations, groups)."""
+    """Return random orders of groups within strata, of shape (n_permutations, groups)."""
     rng, numbers = np.random.default_rng(seed), np.array(strata)
     parts = [np.flatnonzero(numbers == number) for number in range(max(strata) + 1)]
     orders = np.empty((n_permutations, len(strata)), dtype=np.int64)
@@ -286,9 +286,9 @@ def _orders(strata: tuple[int, ...], n_permutations: int, seed: int) -> NDArray[
 
 
 def left_out(a: Array, b: Array, *, diagonal: bool) -> Array:
-    """Return :func:`similarity` after leaving out each group in turn, (groups,).
+    """Return :func:`similarity` with each group left out in turn, as an array (groups,).
 
-    It is nan with fewer than four groups, or if a row without that group is constant.
+    The result is nan for fewer than four groups, or if a row without that group is constant.
     """
     n = len(a)
     result = np.full(n, np.nan)
@@ -308,11 +308,11 @@ def left_out(a: Array, b: Array, *, diagonal: bool) -> Array:
 
 
 def jackknife(a: Array, b: Array, *, diagonal: bool) -> Array:
-    """Return the error component of each group for :func:`similarity`, (groups,).
+    """Return the component of each group in the error of :func:`similarity`.
 
     The root of their sum of squares is the jackknife standard error (Efron and Stein 1981, The
-    jackknife estimate of variance, Annals of Statistics 9(3), p. 586-596). A bootstrap would
-    compare groups with copies of themselves.
+    jackknife estimate of variance, Annals of Statistics 9(3), p. 586-596). A bootstrap is not used
+    because it would compare groups with copies of themselves.
     """
     if not len(a):  # no group of the category has a direction
         return np.zeros(0)
@@ -324,10 +324,11 @@ def jackknife(a: Array, b: Array, *, diagonal: bool) -> Array:
 def limits(
     value: float, parts: Array, confidence: float, bound: float = 1.0
 ) -> tuple[float, float]:
-    """Return the t interval of a similarity, from the components of its error by group.
+    """Return the t interval of a similarity, given the components of its error by group.
 
-    The limits are nan if the error is 0: few groups can have the same order in both descriptions by
-    chance, as in one of five pairs of unrelated descriptions of four groups.
+    The limits are nan if the error is 0, because few groups can have the same order in both
+    descriptions by chance: this occurs in one of five pairs of unrelated descriptions of four
+    groups.
     """
     error = float(np.linalg.norm(parts))
     half = t_half_width(error, len(parts) - 1, confidence) if error > NEAR else np.nan

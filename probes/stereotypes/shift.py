@@ -1,8 +1,8 @@
 """Analysis ``shift``: changes in a model's stereotypes after training on a news outlet.
 
-Emotion profiles, attributes, recall and representational similarity before and after fine-tuning,
-as in Choenni et al. (2021), section 6. In addition, every outlet is compared with a control corpus
-on other topics, since any training shifts a model.
+Emotion profiles, attributes, recall and representational similarity are compared before and after
+fine-tuning, as in Choenni et al. (2021), section 6. In addition, every outlet is compared with a
+control corpus on other topics, since any training shifts a model.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ TESTED = (
     "the share, if numbers of articles differ by more than 5%, or with one run on a side"
 )
 DIFFERENCE = (
-    number("difference", "value minus that of the control at this share; tested"),
-    *typicality.LIMITS,  # over groups, given these training runs
+    number("difference", "value minus that of the control at this share (tested)"),
+    *typicality.LIMITS,  # over groups, conditional on the training runs
 )
 WHERE = (
     *(typicality.MODEL, typicality.LANGUAGE, typicality.RANKING),
@@ -95,15 +95,15 @@ SIMILARITIES = Schema.keyed(
     ),
     *stats.estimates(
         cluster=f"group; {MEAN}: category",
-        method=f"jackknife over groups, t; {MEAN}: t over categories",
+        method=f"t interval, jackknife over groups; {MEAN}: t over categories",
         null=f"{TESTED}, and between outlets",
     ),
     *DIFFERENCE,
 )
 GROUPS = Schema.keyed(
     (*WHERE, *GROUPED, *WHAT),
-    number("change", "measure after minus before training, mean over seeds"),
-    number("difference", "change minus that of the control"),
+    number("change", "measure after training minus that before, averaged over seeds"),
+    number("difference", "change minus the change after training on the control"),
 )
 WORDS = Schema.keyed(
     (
@@ -112,7 +112,7 @@ WORDS = Schema.keyed(
         Column("word", "string", "the word, casefolded"),
     ),
     Column("outcome", "category", "effect of training on the word", labels=OUTCOMES),
-    Column("positive", "bool", "positive in the lexicon; null if it is not there", nullable=True),
+    Column("positive", "bool", "positive in the lexicon; null if it is not listed", nullable=True),
     Column("negative", "bool", "negative in the lexicon", nullable=True),
 )
 SCHEMAS = {"shifts": SHIFTS, "groups": GROUPS, "attributes": WORDS, "similarities": SIMILARITIES}
@@ -121,8 +121,8 @@ SCHEMAS = {"shifts": SHIFTS, "groups": GROUPS, "attributes": WORDS, "similaritie
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """Compute the tables of all models.
 
-    Raises UserError if there are no lists in a language of the dataset ``emotions``, no training on
-    the control, or different prompts before and after training.
+    Raises UserError if no language of the dataset ``emotions`` has lists, if there was no training
+    on the control, or if prompts differ before and after training.
     """
     tables: dict[str, list[pl.DataFrame]] = {name: [] for name in SCHEMAS}
     makers = (_shifts, _groups, _attributes, _similarities)
@@ -134,16 +134,16 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
                 tables[name].append(stats.typed(table, schema, params.confidence))
     if not tables["shifts"]:
         raise UserError(
-            "data/outputs/after_training: no lists in a language of the dataset emotions with a "
+            "data/outputs/after_training: no language of the dataset emotions has lists with a "
             "ranking of analysis.shift.top_k; add a language or a ranking"
         )
     return {name: pl.concat(parts) for name, parts in tables.items()}
 
 
 def _shifts(trainings: Trainings, params: Params) -> pl.DataFrame:
-    """Return the changes of all categories, compared with the control.
+    """Return the changes in all categories, compared with those after training on the control.
 
-    p is adjusted over all corpora, shares, categories and outcomes of one measure.
+    p is adjusted over all corpora, shares, categories and outcomes of the same measure.
     """
     groups, base = trainings.setting.groups, trainings.base
     weights = typicality.group_weights(groups["group"].to_list(), params)
@@ -172,15 +172,15 @@ def change_rows(
     weights: NDArray[np.float32],
     confidence: float,
 ) -> pl.DataFrame:
-    """Return a row for each outcome: mean change over groups, and its difference from the control.
+    """Return each outcome's mean change over groups and its difference from the control's.
 
-    ``base``: values before training; ``sizes``: weights of groups in means; both (groups,
-    outcomes). ``control``: None for no comparison. ``weights``: number of times each group is
-    drawn, (groups, replicates).
+    ``base``, ``sizes``: values before training, and weights of groups in means, both of shape
+    (groups, outcomes). ``control``: None if there is no comparison. ``weights``: number of times
+    that each group is drawn, of shape (groups, replicates).
     """
 
     def mean(change: Array) -> Array:
-        """Return the mean over groups with its limits, (3, outcomes)."""
+        """Return the mean over groups and its limits, of shape (3, outcomes)."""
         counts = np.where(np.isnan(change), 0.0, sizes)
         with np.errstate(invalid="ignore"):
             replicates = ((np.nan_to_num(change) * counts).T @ weights) / (counts.T @ weights)
@@ -203,20 +203,21 @@ def change_rows(
 
 
 def weighted_mean(values: Array, counts: Array) -> Array:
-    """Return means over groups, (..., outcomes), weighted by counts; nan if all are 0."""
+    """Return means over groups, weighted by counts; nan where all counts are 0."""
     with np.errstate(invalid="ignore"):
         return np.asarray((np.nan_to_num(values) * counts).sum(axis=-2) / counts.sum(axis=0))
 
 
 def welch(trainings: Array, control: Array) -> tuple[Array, Array, Array]:
-    """Test the difference of means over trainings: return p, standard error, degrees of freedom.
+    """Test the difference between means over training runs; return p, error and df.
 
     Welch (1947), Biometrika 34(1-2), p. 28-35. All are nan if a side has a single run, or if
-    neither side varies. ``trainings``, ``control``: means after each training, (seeds, outcomes).
+    neither side varies. ``trainings``, ``control``: means (seeds, outcomes) after each training
+    run.
 
     Examples
     --------
-    Means are 2 and 0, both with variance 1 / 3, so t is 2.449 with four degrees of freedom.
+    The means are 2 and 0, each with variance 1 / 3, so t is 2.449 with four degrees of freedom.
 
     >>> one, other = np.array([[1.0], [2.0], [3.0]]), np.array([[-1.0], [0.0], [1.0]])
     >>> [x.round(4).item() for x in welch(one, other)]
@@ -228,13 +229,13 @@ def welch(trainings: Array, control: Array) -> tuple[Array, Array, Array]:
         return nothing, nothing, nothing
     parts = np.stack([x.var(axis=0, ddof=1) / len(x) for x in sides])
     error = np.sqrt(parts.sum(axis=0))
-    error[error <= NEAR] = np.nan  # without variance there is no test
+    error[error <= NEAR] = np.nan  # if the error is 0, there is no test
     df = error**4 / (parts**2 / np.array([[len(x) - 1] for x in sides])).sum(axis=0)
     return two_sided((trainings.mean(axis=0) - control.mean(axis=0)) / error, df), error, df
 
 
 def _similarities(trainings: Trainings, params: Params) -> pl.DataFrame:
-    """Return similarities between the model before and after training on each outlet.
+    """Return similarities of the model before training and after training on each outlet.
 
     Groups without a direction in a training run are omitted, as are categories with fewer than
     three remaining groups or an undefined similarity.
@@ -291,7 +292,7 @@ def _similarities(trainings: Trainings, params: Params) -> pl.DataFrame:
 
 
 def _compare(first: Runs, second: Runs, groups: Bools, affects: list[int], diagonal: bool) -> Array:
-    """Return the similarity of profiles and its error components, (seeds, 1 + groups).
+    """Return (seeds, 1 + groups): the similarity of profiles, then its error components.
 
     See :func:`plumbline.probes.stereotypes.rsa.jackknife`.
     """
@@ -302,9 +303,9 @@ def _compare(first: Runs, second: Runs, groups: Bools, affects: list[int], diago
 
 
 def _limits(means: Sequence[Array], confidence: float, bound: float) -> Array:
-    """Return value, low and high of each category, and of their mean with t over categories.
+    """Return value and limits for each category, and for their mean (by t over categories).
 
-    ``means``: by category, (1 + groups,), as in :func:`_compare`; limits are within ``bound``.
+    ``means``: arrays (1 + groups,), see :func:`_compare`, by category. ``bound``: largest limit.
     """
     rows = [(x[0], *rsa.limits(x[0], x[1:], confidence, bound)) for x in means]
     values = np.array([value for value, *_ in rows])
@@ -313,13 +314,13 @@ def _limits(means: Sequence[Array], confidence: float, bound: float) -> Array:
 
 
 def _with_mean(categories: Sequence[Array]) -> Array:
-    """Return the similarity in each category and their mean, (seeds, categories + 1)."""
+    """Return (seeds, categories + 1): the similarity in each category, then their mean."""
     values = np.stack([rows[:, 0] for rows in categories], axis=1)
     return np.column_stack([values, values.mean(axis=1)])
 
 
 def _groups(trainings: Trainings, _: Params) -> pl.DataFrame:
-    """Return the change of every group, without tests of single groups."""
+    """Return the change for every group; single groups are not tested."""
     setting, base = trainings.setting, trainings.base.values
     rows = setting.groups.join(setting.outcomes(), how="cross", maintain_order="left_right")
     parts = []
@@ -335,7 +336,7 @@ def _groups(trainings: Trainings, _: Params) -> pl.DataFrame:
 
 
 def _attributes(trainings: Trainings, _: Params) -> pl.DataFrame:
-    """Return the change of every word at the largest share of each corpus (Figure 7)."""
+    """Return the change of every word at the largest share of each corpus (their Figure 7)."""
     largest = {name: corpus.top for (name, _), corpus in trainings.corpora.items()}
     before, lexicon = trainings.base.top, trainings.setting.lexicon
     return pl.concat(

@@ -1,4 +1,4 @@
-"""Measures of a model's lists by group, before and after training."""
+"""Measures computed from a model's lists for each group, before and after training."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
     Bools = NDArray[np.bool_]
 
-ARTICLES_DIFFERENCE_MAX = 0.05  # maximum relative difference in numbers of articles
+ARTICLES_DIFFERENCE_MAX = 0.05  # maximum relative difference between numbers of articles
 WORD = (*GROUP, "query", "key")
 EMOTION, RECALL, RETAINED = MEASURES = ("emotion", "recall", "retained")
 OUTCOMES = ADDED, KEPT, REMOVED = ("added", "retained", "removed")
@@ -35,7 +35,7 @@ TRAINING = ("corpus", "share", "tuning_seed", "articles", "steps")
 
 
 class Params(Bootstrap):
-    """Settings of measures and intervals."""
+    """Settings for measures and intervals."""
 
     top_k: dict[Reading, int] = Field(
         {"probability": 200},
@@ -48,21 +48,21 @@ class Params(Bootstrap):
 
 
 class Measured(NamedTuple):
-    """Values by group and outcome; nan if missing."""
+    """Values by group and outcome; missing values are nan."""
 
     values: Array  # (groups, outcomes)
-    sizes: Array  # (groups, outcomes): weight of a group in a mean
-    top: pl.DataFrame  # category, group, query, key: distinct tracked words
+    sizes: Array  # (groups, outcomes): weight of each group in a mean
+    top: pl.DataFrame  # distinct tracked words, in the columns category, group, query and key
 
 
 class Setting(NamedTuple):
-    """Settings and data of the measures."""
+    """Settings and data from which the measures are computed."""
 
-    groups: pl.DataFrame  # category and group, in the order of results
+    groups: pl.DataFrame  # categories and groups, in the order of the results
     ranking: Reading
     params: Params
     lexicon: pl.DataFrame  # from emotions.lexicon
-    attributes: Mapping[str, pl.DataFrame]  # by config of the dataset stereotypes, sorted
+    attributes: Mapping[str, pl.DataFrame]  # by config of the dataset ``stereotypes``, sorted
 
     def outcomes(self) -> pl.DataFrame:
         """Return the measure and outcome of each column of :class:`Measured`."""
@@ -72,9 +72,9 @@ class Setting(NamedTuple):
         return pl.DataFrame(names, schema=["measure", "outcome"], orient="row")
 
     def measure(self, answers: pl.DataFrame, before: pl.DataFrame | None = None) -> Measured:
-        """Measure the lists of one model, from ``typicality.read_lists``.
+        """Compute the measures from the lists of one model, read by ``typicality.read_lists``.
 
-        ``before``: words tracked before training; None to take them from these lists.
+        ``before``: words tracked before training; if None, they are taken from these lists.
         """
         ranked = typicality.rank_words(answers.filter(~pl.col("rewritten")), self.ranking)
         profile = typicality.top_words(ranked, self.params.top_k[self.ranking], self.ranking)
@@ -90,7 +90,7 @@ class Setting(NamedTuple):
         followed = (top if before is None else before).join(
             top.with_columns(kept=True), on=WORD, how="left", maintain_order="left"
         )
-        for names in ((*GROUP, "query"), GROUP):  # share of words, mean over queries
+        for names in ((*GROUP, "query"), GROUP):  # mean over queries of the share of words
             followed = followed.group_by(names, maintain_order=True).agg(
                 pl.col("kept").fill_null(value=False).mean()
             )
@@ -107,12 +107,12 @@ class Setting(NamedTuple):
 def words_moved(
     before: pl.DataFrame, after: Sequence[pl.DataFrame], lexicon: pl.DataFrame
 ) -> pl.DataFrame:
-    """Return the change of the tracked words of every list.
+    """Return the change in the tracked words of every list.
 
     A word is in the list after training if it is in the lists of more than half of the seeds; words
-    in neither list have no row.
+    in neither list get no row.
 
-    ``before``, ``after``: ``Measured.top`` before training, and after it for each seed.
+    ``before``, ``after``: ``Measured.top`` before training, and for each seed after training.
     """
     seeds = pl.concat(after).group_by(WORD).agg(stays=pl.len() * 2 > len(after))
     table = before.with_columns(known=True).join(seeds, on=WORD, how="full", coalesce=True)
@@ -131,31 +131,31 @@ def words_moved(
 def lists_after(
     path: Path, before: pl.DataFrame
 ) -> tuple[tuple[str, float, int, int], pl.DataFrame]:
-    """Return corpus, share, seed and number of articles of a training run, and the lists after it.
+    """Return a training run's corpus, share, seed and number of articles, and the lists after it.
 
-    Raises UserError if queries or lengths differ from the lists before.
+    Raises UserError if the queries or lengths differ from those of the lists before training.
     """
     table = pl.read_parquet(path)
     corpus, share, seed, articles, _ = table.select(TRAINING).row(0)
     lengths = [x.group_by(LIST).agg(pl.col("rank").max()).sort(LIST) for x in (before, table)]
     if not lengths[0].equals(lengths[1]):
         raise UserError(
-            f"{path}: prompts or lengths of lists differ from those before training; set top_k of "
-            "probes.after_training and probes.completions to one value, and run `make repro`"
+            f"{path}: prompts or list lengths differ from those before training; set top_k in "
+            "probes.after_training and probes.completions to the same value, and run `make repro`"
         )
     return (corpus, share, seed, articles), typicality.normalise(table.drop(TRAINING))
 
 
 class Corpus(NamedTuple):
-    """Measures after the training runs on a share of a corpus."""
+    """Measures after each training run on a share of a corpus."""
 
     seeds: Sequence[int]
     values: Array  # (seeds, groups, outcomes)
     articles: float  # mean over training runs
-    top: Sequence[pl.DataFrame] = ()  # tracked words after each run
+    top: Sequence[pl.DataFrame] = ()  # tracked words after each training run
 
     def select(self, inside: Bools) -> Corpus:
-        """Return the values of the selected groups."""
+        """Return the measures of only the selected groups."""
         return self._replace(values=self.values[:, inside])
 
     def matching(self, seeds: Sequence[int]) -> Corpus:
@@ -164,9 +164,9 @@ class Corpus(NamedTuple):
         return self._replace(seeds=[self.seeds[i] for i in places], values=self.values[places])
 
     def comparable(self, control: Corpus) -> bool:
-        """Return True if both were trained on similar numbers of articles.
+        """Return True if training used similar numbers of articles from both corpora.
 
-        More articles mean more steps, which shift a model further for any content.
+        More articles mean more steps, which shift a model further whatever the articles contain.
 
         Examples
         --------
@@ -181,27 +181,27 @@ class Corpus(NamedTuple):
 
 
 def matching(seeds: Sequence[int], chosen: Sequence[int]) -> list[int]:
-    """Return the indices of the runs with the chosen seeds, or of all runs if none has one.
+    """Return the indices of the runs with the chosen seeds, or of all runs if there are none.
 
-    At level .05, Welch's test has a size of .07 to .11 for two runs against six, .03 for two each.
+    At level .05, the size of Welch's test is .07 to .11 for two against six runs, .03 for two each.
     """
     return [i for i, seed in enumerate(seeds) if seed in chosen] or [*range(len(seeds))]
 
 
 class Trainings(NamedTuple):
-    """Measures of a model before and after all its training runs, in one language and ranking."""
+    """Measures of a model before and after all its training runs, for one language and ranking."""
 
     setting: Setting
     base: Measured
     corpora: dict[tuple[str, float], Corpus]  # by corpus and share
 
     def categories(self) -> dict[str, Bools]:
-        """Return masks of the groups of each category, (groups,)."""
+        """Return a mask of the groups for each category."""
         category = self.setting.groups["category"].to_numpy()
         return {str(name): category == name for name in np.unique(category)}
 
     def compared(self) -> Iterator[tuple[dict[str, Any], Corpus, Corpus | None]]:
-        """Yield each corpus with the matching training runs on the control."""
+        """Yield each corpus and the matching training runs on the control."""
         for (name, share), corpus in self.corpora.items():
             control = self.corpora.get((self.setting.params.control, share))
             if control is not None:

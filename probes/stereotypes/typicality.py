@@ -1,7 +1,7 @@
-"""Lists of the probe ``completions``, ranked by typicality, and resampling of groups.
+"""Lists from the probe ``completions``, ranked by typicality, and resampling of groups.
 
 Typicality is the logarithm of P(word | group) / P(word | group masked), in nats: Choenni et al.
-(2021), equation 3, in the variants of :data:`READINGS`.
+(2021), equation 3, computed in the variants :data:`READINGS`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from plumbline.probes.stats.estimate import Bootstrap
 
-VOCABULARY = "vocabulary"  # config of the outputs, not a language
+VOCABULARY = "vocabulary"  # folder of the outputs that is not a language
 SCORES = {  # nats
     "probability": pl.col("logprob_nats"),
     "faithful": pl.col("logprob_top_nats") - pl.col("prior_released_nats"),
@@ -33,21 +33,21 @@ SCORES = {  # nats
     "corrected_one": pl.col("logprob_nats") - pl.col("prior_one_nats"),
 }
 READINGS = tuple(SCORES)
-WHOLE = ("corrected", "corrected_one")  # readings that exclude parts of longer words
-BYTE_LEVEL_SPACE, PIECE = "Ġ", "##"  # prefixes of tokens: GPT-2 and WordPiece
+WHOLE = ("corrected", "corrected_one")  # rankings that exclude parts of longer words
+BYTE_LEVEL_SPACE, PIECE = "Ġ", "##"  # prefixes of tokens in GPT-2 and in WordPiece
 GROUP = ("category", "group")
-LIST = (*GROUP, "query")  # key of a list
+LIST = (*GROUP, "query")  # columns that identify a list
 EVERY = "all"  # all categories
 MEAN = "mean of categories"  # unweighted mean
 Reading = Literal["probability", "faithful", "corrected", "corrected_one"]
 
 
 def number(name: str, description: str) -> Column:
-    """Return a nullable column of numbers."""
+    """Return a column of numbers that may be null."""
     return Column(name, "float64", description, nullable=True)
 
 
-# columns of the study's tables
+# columns that occur in several tables of the study
 MODEL = Column("model", "string", "name of the model in params.yaml")
 LANGUAGE = Column("language", "string", "language of the lists")
 READING, RANKING = (
@@ -63,26 +63,26 @@ LIMITS = (
 
 
 class GroupTests(Params):
-    """Settings for intervals over groups and permutation tests."""
+    """Settings for intervals over groups and for permutation tests."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
-    n_permutations: int = Field(999, ge=99, description="permutations per test that is not exact")
+    n_permutations: int = Field(999, ge=99, description="permutations in tests that are not exact")
     confidence: float = Field(0.95, gt=0.5, lt=1, description="level of the intervals")
     seed: int = Field(1, ge=0, description="seed of the permutations")
 
 
 def group_weights(units: Sequence[str], params: Bootstrap) -> NDArray[np.float32]:
-    """Return the weight of each group or word in each replicate, (units, replicates)."""
+    """Return bootstrap weights of groups or words, of shape (units, replicates)."""
     return poisson(bits(keys(units), params.n_bootstrap, params.seed))
 
 
 def with_constants(table: pl.DataFrame, values: Mapping[str, Any]) -> pl.DataFrame:
-    """Add columns that have one value in all rows."""
+    """Add columns that contain the same value in all rows."""
     return table.with_columns(pl.lit(value).alias(name) for name, value in values.items())
 
 
 def sort_by_key(table: pl.DataFrame, schema: Schema, *columns: str) -> pl.DataFrame:
-    """Sort by the key or given columns, with labels in the order of the schema."""
+    """Sort by the key or by given columns; labels are sorted in the order of the schema."""
     keys = (schema[name] for name in columns or schema.key)
     return table.sort(
         pl.col(key.name).cast(pl.Enum(key.labels)) if key.labels else key.name for key in keys
@@ -104,10 +104,10 @@ def read_lists(folder: Path) -> pl.DataFrame:
 
 
 def normalise(table: pl.DataFrame) -> pl.DataFrame:
-    """Sort lists, and add ``key``, the casefolded word, and ``string``.
+    """Sort lists, and add the columns ``key`` (the casefolded word) and ``string``.
 
     ``string`` is the string that the released code compares: the decoded token, including a leading
-    space in byte-level vocabularies, and the prefix of word parts in WordPiece.
+    space in byte-level vocabularies and the prefix of word parts in WordPiece.
     """
     token, word = pl.col("token"), pl.col("word")
     behind = pl.when(token.str.starts_with(BYTE_LEVEL_SPACE)).then(" " + word)
@@ -117,7 +117,7 @@ def normalise(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def casefold(column: str) -> pl.Expr:
-    """Return words stripped and casefolded, for comparison."""
+    """Return words, stripped and casefolded for comparison."""
     return pl.col(column).map_batches(
         lambda words: pl.Series([str(w).strip().casefold() for w in words], dtype=pl.String),
         return_dtype=pl.String,
@@ -125,7 +125,7 @@ def casefold(column: str) -> pl.Expr:
 
 
 def readings(table: pl.DataFrame) -> list[str]:
-    """Return the readings whose scores are complete."""
+    """Return the names of the rankings whose scores are complete."""
     nulls = table.select(score.has_nulls().alias(name) for name, score in SCORES.items())
     return [name for name in READINGS if not nulls[name].item()]
 
@@ -133,8 +133,8 @@ def readings(table: pl.DataFrame) -> list[str]:
 def rank_words(table: pl.DataFrame, reading: str) -> pl.DataFrame:
     """Add ``score`` and ``place``, its rank in the list from 1; ``rank`` breaks ties.
 
-    In the readings of :data:`WHOLE`, parts of words are excluded and words are casefolded. The
-    released code includes them; ``key`` is then the stripped string.
+    In the rankings :data:`WHOLE`, parts of words are excluded, and ``key`` is the casefolded word.
+    Other rankings include them, as in the released code, and ``key`` is the stripped string.
     """
     exact = pl.col("string").str.strip_chars()
     words = table.filter("starts_word") if reading in WHOLE else table.with_columns(key=exact)
@@ -146,11 +146,11 @@ def rank_words(table: pl.DataFrame, reading: str) -> pl.DataFrame:
 
 
 def top_words(ranked: pl.DataFrame, k: int, reading: str) -> pl.DataFrame:
-    """Return the distinct words among the first ``k`` of any template of a group.
+    """Return the distinct words among the first ``k`` in any list of a group.
 
     The sorted columns are category, group, ``key`` (the casefolded word) and ``strings``, its
-    count: 1 in the readings of :data:`WHOLE`, else the number of spellings ("Bad", "bad"), as in
-    the released code.
+    count: 1 in the rankings :data:`WHOLE`, else the number of spellings ("Bad", "bad"), as in the
+    released code.
     """
     keys = [*LIST[:2], "key"]
     first = ranked.filter(pl.col("place") <= k)

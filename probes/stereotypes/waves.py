@@ -1,8 +1,8 @@
-"""Analysis ``waves``: changes between two waves of suggestions.
+"""Analysis ``waves``: changes between two snapshots (waves) of suggestions.
 
-Queries that were sent to an engine in both waves are compared by their original completions,
-flagged or not. The measure is the Jaccard index: completions in both waves divided by those in
-either, each summed over the queries of a group, a category or an engine.
+Queries that were sent to an engine in both snapshots are compared by their original completions,
+whether flagged or not. The measure is the Jaccard index: the number of completions in both
+snapshots divided by that in either, each summed over the queries of a group, category or engine.
 """
 
 from __future__ import annotations
@@ -35,26 +35,26 @@ if TYPE_CHECKING:
 
 FOLDER = Path("data/tables/waves")
 SOURCE = "autocomplete"
-LONGEST_DAYS = 7  # most days from the first response of a wave to the last
+LONGEST_DAYS = 7  # maximum number of days from the first response in a snapshot to the last
 CHANGES = ("appeared", "vanished", "retained")
 ALL = parquet.EVERY
 COUNTS = ("earlier", "later", "retained", "shared", "either")
 WHERE = (
-    Column("language", "string", "locale of the waves"),
+    Column("language", "string", "locale of the snapshots"),
     Column("engine", "string", "search engine"),
-    Column("category", "string", "category of the group; `*` for all"),
-    Column("group", "string", "social group; `*` for all of the category"),
+    Column("category", "string", "category of the group; `*` for all categories"),
+    Column("group", "string", "social group; `*` for all groups of the category"),
 )
 SCHEMAS = {
     "waves": Schema.keyed(
         WHERE,
         *estimates(
-            cluster="query of a group, else group",
-            method="bootstrap percentile; value: Jaccard, retained over all suggestions",
+            cluster="query for rows of a group, otherwise group",
+            method="bootstrap percentile; value: Jaccard index, retained / all suggestions",
         ),
-        Column("appeared", "int32", "suggestions in the later wave only", minimum=0),
-        Column("vanished", "int32", "suggestions in the earlier wave only", minimum=0),
-        Column("retained", "int32", "suggestions in both", minimum=0),
+        Column("appeared", "int32", "suggestions only in the later snapshot", minimum=0),
+        Column("vanished", "int32", "suggestions only in the earlier snapshot", minimum=0),
+        Column("retained", "int32", "suggestions in both snapshots", minimum=0),
         Column(
             "other_groups",
             "float64",
@@ -67,8 +67,8 @@ SCHEMAS = {
         columns=(
             *WHERE,
             Column("query", "string", "the query"),
-            Column("attribute", "string", "the engine's completion"),
-            Column("change", "category", "change between the waves", labels=CHANGES),
+            Column("attribute", "string", "completion suggested by the engine"),
+            Column("change", "category", "change between the snapshots", labels=CHANGES),
         ),
         key=("language", "engine", "group", "query", "attribute"),
     ),
@@ -76,17 +76,17 @@ SCHEMAS = {
 
 
 class Params(Bootstrap):
-    """Waves to compare, and settings of intervals."""
+    """Snapshots to compare, and settings of intervals."""
 
-    earlier: str = Field(description="snapshot folder of a wave")
-    later: str = Field(description="snapshot folder of a later wave")
+    earlier: str = Field(description="folder of the earlier snapshot")
+    later: str = Field(description="folder of the later snapshot")
 
 
 def run(_inputs: Inputs | None, params: Params) -> dict[str, pl.DataFrame]:
-    """Compare two waves in their common locales.
+    """Compare two snapshots in their common locales.
 
-    Raises UserError if a wave is invalid, or the waves are not in order, have no common queries, or
-    differ in locales or in the addresses of an engine.
+    Raises UserError if a snapshot is invalid, or if the snapshots are not in order, have no queries
+    in common, or differ in the settings of a locale or engine.
     """
     waves = open_waves(params)
     names = f"{params.earlier} and {params.later}"
@@ -97,14 +97,14 @@ def run(_inputs: Inputs | None, params: Params) -> dict[str, pl.DataFrame]:
     for part, common in (("locales", locales), ("engines", engines)):
         if changed := [name for name in common if old[part][name] != new[part][name]]:
             raise UserError(
-                f"{names}: {part}.{changed[0]} differs; compare waves of the same requests"
+                f"{names}: {part}.{changed[0]} differs; compare snapshots of the same requests"
             )
     queries, suggestions = [], []
     for language in locales:
         shared = _queries(waves, language)
         if shared.is_empty() or not engines:
             raise UserError(
-                f"{names}: no engine has a query in both waves ({language}); compare waves of the "
+                f"{names}: no engine has a query in both ({language}); compare snapshots of the "
                 "same groups and templates"
             )
         queries.append(pl.DataFrame({"engine": engines}).join(shared, how="cross"))
@@ -124,29 +124,29 @@ def run(_inputs: Inputs | None, params: Params) -> dict[str, pl.DataFrame]:
 
 
 def open_waves(params: Params) -> list[Snapshot]:
-    """Return the two waves; raise UserError for another source, a long wave, or a wrong order."""
+    """Return both snapshots; raise UserError if a source, a duration or their order is wrong."""
     waves, times = [Snapshot.open(Path(folder)) for folder in (params.earlier, params.later)], []
     for wave in waves:
         source, day = wave.manifest["source"], f"{wave.manifest['retrieved']}T00:00:00Z"
         if source != SOURCE:
-            raise UserError(f"{wave.folder}: a snapshot of {source}, not a wave of {SOURCE}")
+            raise UserError(f"{wave.folder}: a snapshot of {SOURCE} was expected, not of {source}")
         answered = wave.manifest["request"].get("answered", {"first": day, "last": day})
         first, last = (datetime.fromisoformat(answered[end]) for end in ("first", "last"))
         if (last - first).total_seconds() > LONGEST_DAYS * 86400:
             raise UserError(
-                f"{wave.folder}: responses from {first:%Y-%m-%d} to {last:%Y-%m-%d}; compare waves "
-                f"of at most {LONGEST_DAYS} days"
+                f"{wave.folder}: responses from {first:%Y-%m-%d} to {last:%Y-%m-%d}; compare "
+                f"snapshots of at most {LONGEST_DAYS} days"
             )
         times += [first, last]
     if times[1] >= times[2]:
         raise UserError(
-            f"{params.earlier}: does not end before {params.later}; name the earlier wave first"
+            f"{params.earlier}: does not end before {params.later}; name the earlier snapshot first"
         )
     return waves
 
 
 def write(tables: dict[str, pl.DataFrame], params: Params, into: Path = FOLDER) -> None:
-    """Write the tables atomically."""
+    """Write the tables as one atomic operation."""
     waves = open_waves(params)
     hashes = {Path(path): sha256 for path, sha256 in manifest_digests(waves).items()}
     sources = [w.manifest | {"source": f"{w.manifest['source']}, a wave"} for w in waves]
@@ -155,7 +155,7 @@ def write(tables: dict[str, pl.DataFrame], params: Params, into: Path = FOLDER) 
 
 
 def short(table: pl.DataFrame) -> Iterator[str]:
-    """Yield a line for each engine and category."""
+    """Yield a line of text for each engine and category."""
     for row in table.filter(group=ALL).to_dicts():
         where = f"{row['language']} {row['engine']}"
         where += "" if row["category"] == ALL else f" {row['category']}"
@@ -171,11 +171,11 @@ def short(table: pl.DataFrame) -> Iterator[str]:
 def jaccard_interval(
     retained: NDArray[np.int64], either: NDArray[np.int64], params: Params, key: str
 ) -> tuple[float, float]:
-    """Return the percentile interval of a ratio of sums over clusters; nan for one cluster.
+    """Return the percentile interval of a ratio of sums over clusters; nan if there is only one.
 
-    ``retained``, ``either``: completions in both waves, and in either, (clusters,). ``key``: name
-    of the estimate; the draws depend on it and on the seed. Efron and Tibshirani (1993), An
-    introduction to the bootstrap, chapter 13.
+    ``retained``, ``either``: number of completions in both snapshots, and in either, by cluster.
+    ``key``: name of the estimate; the draws depend on it and on the seed. Efron and Tibshirani
+    (1993), An introduction to the bootstrap, chapter 13.
     """
     if len(retained) < 2 or not either.sum():
         return np.nan, np.nan
@@ -189,7 +189,7 @@ def jaccard_interval(
 
 
 def _queries(waves: list[Snapshot], language: str) -> pl.DataFrame:
-    """Return the queries that are in both waves, with their language, sorted by group and query."""
+    """Return the queries in both snapshots, with their language, sorted by group and query."""
     first, second = (stereotypes.queries_of(wave, language) for wave in waves)
     rows = [
         (query, language, q.category, q.group, q.template)
@@ -201,7 +201,7 @@ def _queries(waves: list[Snapshot], language: str) -> pl.DataFrame:
 
 
 def _completions(wave: Snapshot, language: str) -> pl.DataFrame:
-    """Return the engine, query and attribute of each completion, without cleaning."""
+    """Return the engine, query and attribute of each completion, without cleaning attributes."""
     untouched = Cleaning(**{name: [] for name in Cleaning.model_fields})
     params = stereotypes.Params(
         version="0.0.0",
@@ -228,7 +228,7 @@ def _add_levels(
     counted = suggestions.group_by(*source, "query").agg(
         pl.col("earlier", "later").sum(), retained=pl.all_horizontal("earlier", "later").sum()
     )
-    # count completions shared with later ones for other groups in the template
+    # count earlier completions that occur later for other groups in the same template
     answers = suggestions.filter("later").select(*template, "attribute", other="group")
     crossed = suggestions.filter("earlier").join(answers, on=[*template, "attribute"])
     crossed = crossed.filter(pl.col("other") != pl.col("group"))
@@ -236,7 +236,7 @@ def _add_levels(
     for part in (counted, crossed.group_by(*source, "query").agg(shared=pl.len())):
         table = table.join(part, on=[*source, "query"], how="left", maintain_order="left")
     table = table.with_columns(pl.col(*COUNTS[:-1]).fill_null(0).cast(pl.Int64))
-    # count the later responses for other groups and their completions
+    # count the queries for other groups, and their later completions
     number, completions = (
         x.over(template) - x.over(*template, "group") for x in (pl.len(), pl.col("later").sum())
     )
