@@ -122,7 +122,7 @@ def _model(
     bearing = about.filter(pl.col("axis") != "")
     if len(neutral) < LEAST or bearing.is_empty():
         raise UserError(
-            "datasets.statements.configs: a language lacks value or calibration statements; add them"
+            "datasets.statements.configs: a language lacks value or calibration items; add some"
         )
     answered_by = sorted(answered["method"].unique(), reverse=True)
     for scale in sorted(set(bearing["scale"])):
