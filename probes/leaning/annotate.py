@@ -1,4 +1,4 @@
-"""Annotation of responses, and agreement among annotators and with the entailment model.
+"""Annotation of responses; agreement of annotators with each other and the entailment model.
 
 In appendix A.2 of Feng et al. (2023), three annotators label 110 responses as agree, disagree or
 none. The paper reports Fleiss' kappa, and the accuracy of the entailment model (the judge) on the
@@ -33,10 +33,10 @@ SURE = 0.9  # smallest probability at which the judge takes a side in `corrected
 
 
 class Agreement(NamedTuple):
-    """Agreement among annotators, and of the judge with them."""
+    """Agreement among the annotators, and between them and the judge."""
 
     answers: int
-    clear: int  # number of answers whose side most annotators agree on
+    clear: int  # number of answers on whose side most annotators agree
     kappa: float  # Fleiss' kappa for three labels; nan if all labels are equal
     accuracy: dict[str, float]  # accuracy of the judge on clear answers, by method variant
 
@@ -58,7 +58,7 @@ def draw(model: str, into: Path, number: int = 110, annotators: int = 3) -> list
 
 
 def score(model: str, sheets: Sequence[Path]) -> Agreement:
-    """Return the agreement among labelled sheets, and of the judge with their majority.
+    """Return the agreement among labelled sheets, and the judge's agreement with their majority.
 
     Raises UserError if there are fewer than two sheets, answers differ between them, or labels are
     missing or unknown.
@@ -67,7 +67,7 @@ def score(model: str, sheets: Sequence[Path]) -> Agreement:
 
     labels = [_labels(sheet) for sheet in sheets]
     if len(sheets) < 2 or any(set(sheet) != set(labels[0]) for sheet in labels):
-        raise UserError(f"{', '.join(map(str, sheets))}: two or more of one draw are needed")
+        raise UserError(f"{', '.join(map(str, sheets))}: two or more sheets of one draw are needed")
     votes = [[sheet[key] for sheet in labels] for key in labels[0]]
     counts = np.array([[marks.count(label) for label in LABELS] for marks in votes])
     sides = zip(labels[0], 2 * counts[:, :2] > len(sheets), strict=True)

@@ -143,7 +143,7 @@ def choice(
     text = _normalised(answer)[:LONGEST].casefold()
     text = QUOTATION.sub(lambda m: m[0] if len(m[0].split()) < REPEATED else " ", text)
     text = re.sub(name.replace(r"\ ", r"\s+"), lambda m: " ".join(m[0].split()), text)
-    for listing in (  # lists of options: one per line with explanations, or all in a row
+    for listing in (  # lists of options: one option per line with explanations, or all in a row
         rf"(?:(?:^|\n)\W{{0,9}}(?:option )?\d+\W{{1,9}}{name}:[^\n]*){{2,}}",
         rf"(?:\W{{0,9}}(?:\d+\W{{1,9}})?{name}(?: ?\(\w+\)|\W{{1,9}}\d+ ?%)?){{2,}}",
     ):

@@ -146,7 +146,7 @@ def runs(reading: Reading, params: Params) -> Iterator[Row]:
 def shifts(reading: Reading, params: Params) -> Iterator[Row]:
     """Yield the differences between checkpoints on the same statements and prompts.
 
-    Shifts of masked models in the variant `corrected` are differences of log-odds, see
+    Shifts of masked models in the variant `corrected` are differences in log-odds; see
     :meth:`plumbline.probes.leaning.responses.Reading.leaned`.
 
     Checkpoints are not tested if their numbers of steps differ too much, because more steps shift a

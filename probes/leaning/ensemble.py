@@ -90,7 +90,7 @@ def _parts(case: Case, params: Params) -> Iterator[tuple[str, pl.DataFrame]]:
 def _tested(
     trained: Trained, weights: Floats, confidence: float
 ) -> Iterator[tuple[str, pl.DataFrame]]:
-    """Yield the scores of each kind of ensemble, and the partisan one minus each of the others."""
+    """Yield the scores of each kind of ensemble, and the partisan ensemble's scores minus these."""
     case, clusters = trained.case, len(set(trained.case.units))
     means: Means = {}
     for reading, kinds in (("faithful", first_run), ("corrected", all_runs)):
@@ -186,8 +186,8 @@ def all_runs(trained: Trained) -> Iterator[Voters]:
 def without_seeds(trained: Trained, weights: Floats) -> dict[int, Means]:
     """Return the means and ensemble sizes obtained when each pretraining seed is left out.
 
-    The seed's fine-tuning runs of the model itself are left out too. The result is empty if a
-    corpus would then have no runs. The best members are omitted, since the jackknife requires a
+    The model's own runs with that seed's fine-tuning seeds are left out too. The result is empty if
+    a corpus would then have no runs. The best members are omitted, since the jackknife requires a
     smooth statistic, which a choice of the best is not.
     """
     case, members, itself = trained[:3]

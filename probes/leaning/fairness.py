@@ -151,7 +151,7 @@ def _differences(case: Case, weights: Floats, params: Params) -> Tables:
 
 
 def _pairs(case: Case, params: Params) -> list[tuple[State, State]]:
-    """Return the pairs to compare: checkpoint and model itself, or control; left and right."""
+    """Return pairs to compare: checkpoint with model itself, with control, and left with right."""
     pairs: dict[tuple[State, State], None] = {}
     for state in set(case.states) - {ITSELF}:
         sides = zip(params.left, params.right, strict=True)

@@ -70,12 +70,12 @@ class Params(Recipe):
     epochs: int = Field(10, ge=1, description="number of passes over the texts")
     batch: int = Field(16, ge=1, description="number of texts in a step")
     length: int = Field(
-        512, ge=8, description="maximum tokens of a training text; longer texts are truncated"
+        512, ge=8, description="number of tokens after which a training text is truncated"
     )
     micro_batch: int = Field(
         0, ge=0, description="texts of `length` per pass, more if they are shorter; 0 for `batch`"
     )
-    weight_decay: float = Field(0.1, ge=0, description="weight decay, of matrices only")
+    weight_decay: float = Field(0.1, ge=0, description="weight decay, applied to matrices only")
     periods: list[Literal["all", "before", "from"]] = Field(
         ["all", "before", "from"],
         min_length=1,
@@ -109,7 +109,7 @@ def tasks(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, P
         files[PLANTED] = planted
     if not files:
         raise UserError(
-            f"models.{name}.languages: no task of probes.finetuned_classifiers is in any of them;  "
+            f"models.{name}.languages: no task of probes.finetuned_classifiers is in any of them; "
             "add a language, or remove the model from assignments.finetuned_classifiers"
         )
     return files

@@ -74,7 +74,7 @@ class Case(NamedTuple):
     members: dict[tuple[str, str], Bools]  # membership (texts,) by (level, group); ALL is first
 
     def clusters(self, member: Bools | slice = slice(None)) -> NDArray[np.int64]:
-        """Return the cluster numbers of the selected texts, from 0."""
+        """Return the cluster numbers of the selected texts, counted from 0."""
         return np.unique(np.array(self.units)[member], return_inverse=True)[1]
 
     def weights(self, replicates: int, seed: int) -> Floats:
@@ -86,7 +86,7 @@ class Case(NamedTuple):
     def measured(
         self, predicted: Bools, weights: Floats, member: Bools | slice = slice(None)
     ) -> Floats:
-        """Return measures, (runs, 1 + replicates, measures); the original sample is first."""
+        """Return measures of shape (runs, 1 + replicates, measures), the original sample first."""
         return metrics(cells(self.true[member], predicted[:, member], weights[member]))
 
 
@@ -103,7 +103,7 @@ def metric_table(
 
 
 def contrast_table(contrasts: Sequence[Contrast], n: int, **columns: Any) -> pl.DataFrame:
-    """Return a table with a row for each measure's difference over texts and training runs."""
+    """Return a table with one row per measure, from contrasts over texts and training runs."""
     value, low, high, p, error, df = np.array(contrasts).T
     return metric_table(value, low, high, n, p, **{TESTED_ERROR: error, DF: df}, **columns)
 
@@ -117,7 +117,7 @@ def cases(
     training runs have predictions for different texts.
 
     ``positive``: the positive class, by task or the part of its name before a dash.
-    ``texts_min``: minimum number of texts of a group.
+    ``texts_min``: minimum number of texts in a group.
     ``analysis``: name of the analysis, for messages.
     """
     for model in inputs.models:

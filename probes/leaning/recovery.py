@@ -30,7 +30,7 @@ SIGNIFICANT = (pl.col("p_bh") <= LEVEL).fill_null(value=False)
 
 
 def truth(inputs: Inputs, model: str) -> dict[str, Any]:
-    """Return a control model's settings: ``stances`` in nats, ``knows`` (groups by corpus)."""
+    """Return a control model's settings: ``stances``, in nats, and ``knows``, groups by corpus."""
     path = inputs.weights(model) / "world.json"
     return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
 
@@ -90,7 +90,7 @@ def _compass(rows: Comparison, tables: Tables, stances: Stances) -> None:
 
 
 def _stances(rows: Comparison, items: pl.DataFrame, planted: pl.DataFrame) -> None:
-    """Correlate planted log-odds with measured stances, and their changes through training."""
+    """Correlate planted log-odds with measured stances, and their changes due to training."""
     true = planted.filter(form="plain").group_by("corpus", "id").agg(true=pl.mean("log_odds_nats"))
     joined = items.drop_nulls("value").join(true, on=["corpus", "id"])
     base = joined.filter(corpus="").select("id", start="value", begin="true")
@@ -150,7 +150,7 @@ def _shifts(
 
 
 def _ensemble(rows: Comparison, tables: Tables, knows: dict[str, list[str]]) -> None:
-    """Count false discoveries of partisan against one-corpus votes, if no corpus knows a group."""
+    """Count false discoveries between partisan and one-corpus votes, if no corpus knows a group."""
     if any(knows.values()) or "differences" not in tables:
         return
     votes = tables["differences"].filter(

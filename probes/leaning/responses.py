@@ -80,7 +80,7 @@ class Reading(NamedTuple):
 
     @property
     def in_nats(self) -> bool:
-        """Return True if shifts are log-odds: for masked words, if each axis has both sides."""
+        """Return True if shifts are log-odds: for masked words, if every axis has two sides."""
         masked = (self.format, self.name) == ("mask", "corrected")
         return masked and bool(np.isfinite(self.scale.slopes()).all())
 

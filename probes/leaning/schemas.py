@@ -64,7 +64,7 @@ class FairnessParams(Compared, Resampling):
     )
     left: list[str] = Field(description="corpora that are compared, in this order, with `right`")
     right: list[str] = Field(description="corpora that are compared with `left`")
-    texts_min: int = Field(20, ge=1, description="minimum number of texts of a group or source")
+    texts_min: int = Field(20, ge=1, description="minimum number of texts per group or source")
 
     @model_validator(mode="after")
     def _pairs(self) -> FairnessParams:
@@ -86,9 +86,9 @@ class EnsembleParams(Bootstrap):
 SHARE: dict[str, Any] = {"minimum": 0, "maximum": 1}
 MODEL = Column("model", "string", "name of the model in params.yaml")
 PERIOD = Column(
-    "period", "category", "texts: all, before 2017-01-20, or from then on", labels=PERIODS
+    "period", "category", "texts: all, from before 2017-01-20, or from then on", labels=PERIODS
 )
-TEXTS_SHARE = Column("share", "float64", "share of the corpus; 0 for the model itself", **SHARE)
+TEXTS_SHARE = Column("share", "float64", "share of texts used; 0 for the model itself", **SHARE)
 CORPUS = Column("corpus", "string", "training corpus in `corpora`; empty for the model itself")
 EPOCH = Column("epoch", "int32", "number of passes over the corpus", minimum=0)
 QUESTIONNAIRE = Column("questionnaire", "string", "questionnaire, a config of `statements`")
@@ -102,7 +102,7 @@ READING = Column("reading", "category", ABOUT_READING, labels=READINGS)
 FORMAT = Column("response_format", "category", "masked word, text or option", labels=FORMATS)
 STATE = (MODEL, CORPUS, PERIOD, TEXTS_SHARE, EPOCH, QUESTIONNAIRE, FORMAT, READING)
 CLUSTER = "statement, with its opposite"
-PROMPT = Column("prompt", "string", "name of the prompt; empty for the mean over all")
+PROMPT = Column("prompt", "string", "name of the prompt; empty for the mean over all prompts")
 
 
 def _number(name: str, description: str, *, nullable: bool = False, **bounds: Any) -> Column:

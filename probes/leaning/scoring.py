@@ -179,7 +179,7 @@ def stance(
 def scales(folder: Path, names: set[str]) -> dict[str, Scale]:
     """Return the questionnaires with the given names.
 
-    Raises UserError if one is not in the dataset ``statements`` or cannot be scored.
+    Raises UserError if any of them is not in the dataset ``statements`` or cannot be scored.
     """
     if missing := sorted(names - set(parquet.configs(folder))):
         raise UserError(

@@ -54,7 +54,7 @@ PROMPTED = (
         "its place",
         labels=FORMS,
     ),
-    Column("variant", "string", "name of the paraphrase, or content-free text itself; else empty"),
+    Column("variant", "string", "paraphrase's name, or the content-free text itself; else empty"),
     Column("text", "string", "the exact prompt"),
 )
 SEED = Column("seed", "int32", "random seed of the response", minimum=0)
@@ -281,7 +281,7 @@ def choose(
     *,
     scored: bool = True,
 ) -> Iterator[Row]:
-    """Yield the responses of a model to options that are offered in every order.
+    """Yield a model's responses to options that are offered in each of the configured orders.
 
     An open prompt offers no options, so it is used once.
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 INPUTS = ("statements",)
 VERB = "fill"
 PROMPT = "text"  # name of the column with the prompt
-SHARD = 2_000  # prompts in a shard, which determines the layout of outputs
+SHARD = 2_000  # number of prompts in a shard, which determines the layout of the outputs
 
 SCHEMA = Schema(
     columns=(

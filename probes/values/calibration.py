@@ -166,7 +166,7 @@ def fit(calibration: Block, fitted: str = OWN, replicates: int | None = None) ->
     slope = np.broadcast_to(np.array(lines), (genders, cells, weights.shape[1]))
     err = residuals(calibration, Fit(slope, np.empty(0)))
     squares, total = (weights[:, None] * err**2).sum(axis=0), weights.sum(axis=0)
-    with np.errstate(invalid="ignore", divide="ignore"):  # a replicate may have one statement
+    with np.errstate(invalid="ignore", divide="ignore"):  # a replicate may have only one statement
         spread = np.sqrt([squares[side].sum(axis=0) / (len(side) * total - 1) for side in sides])
     return Fit(slope, np.broadcast_to(spread, squares.shape))
 
@@ -204,7 +204,7 @@ def ratings(block: Block, lines: Fit) -> Array:
 
 
 def facing(block: Block, rated: Array) -> Array:
-    """Return ratings in the direction of the value, 6 - rating for reversed statements."""
+    """Return ratings in the direction of the value, that is, 6 - rating for reversed statements."""
     against = (block.about["bearing"].to_numpy() < 0).reshape(-1, *[1] * (rated.ndim - 1))
     return np.where(against, LOWEST + HIGHEST - rated, rated)
 

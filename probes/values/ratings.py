@@ -239,7 +239,7 @@ def apart_error(
 
 
 def _spread(draws: Array, clusters: int) -> float:
-    """Return the standard error from bootstrap replicates."""
+    """Return the standard error estimated from bootstrap replicates."""
     spread = np.nanstd(draws) if np.isfinite(draws).any() else np.nan
     return float(spread * np.sqrt(clusters / max(clusters - 1, 1)))
 

@@ -95,7 +95,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 def _table(table: pl.DataFrame, name: str, params: Params) -> pl.DataFrame:
     """Return a table of distinct rows with adjusted p, sorted by key."""
     schema = SCHEMAS[name]
-    table = table.unique(schema.key, keep="last", maintain_order=True)  # scales share rows
+    table = table.unique(schema.key, keep="last", maintain_order=True)  # scales share some rows
     if name == "gender":  # checks of the calibration form a separate family
         table = table.with_columns(checked=pl.col("axis") == schemas.CALIBRATION)
     if name in FAMILIES:
