@@ -1,8 +1,8 @@
-"""Annotation of responses, and agreement among annotators and with the entailment model.
+"""Annotation of responses; agreement of annotators with each other and the entailment model.
 
 In appendix A.2 of Feng et al. (2023), three annotators label 110 responses as agree, disagree or
-none. The paper reports Fleiss' kappa, and the accuracy of that model (the judge) on the responses
-with a clear side.
+none. The paper reports Fleiss' kappa, and the accuracy of the entailment model (the judge) on the
+responses that take a clear side.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ SURE = 0.9  # smallest probability at which the judge takes a side in `corrected
 
 
 class Agreement(NamedTuple):
-    """Agreement among annotators, and of the judge with them."""
+    """Agreement among the annotators, and between them and the judge."""
 
     answers: int
-    clear: int  # answers on whose side most annotators agree
-    kappa: float  # Fleiss' kappa of three labels; nan if all labels are equal
+    clear: int  # number of answers on whose side most annotators agree
+    kappa: float  # Fleiss' kappa for three labels; nan if all labels are equal
     accuracy: dict[str, float]  # accuracy of the judge on clear answers, by method variant
 
 
 def draw(model: str, into: Path, number: int = 110, annotators: int = 3) -> list[Path]:
-    """Write a sheet for each annotator, with the same answers, which are sampled by hash.
+    """Write one sheet per annotator, all with the same answers, which are sampled by a hash.
 
-    Raises UserError if the model has no written answers or a sheet already exists.
+    Raises UserError if the model has no generated answers or a sheet already exists.
     """
     sheets = [into / f"annotator-{n}.csv" for n in range(1, annotators + 1)]
     if existing := next((sheet for sheet in sheets if sheet.exists()), None):
@@ -58,7 +58,7 @@ def draw(model: str, into: Path, number: int = 110, annotators: int = 3) -> list
 
 
 def score(model: str, sheets: Sequence[Path]) -> Agreement:
-    """Return the agreement among labelled sheets, and of the judge with their majority.
+    """Return the agreement among labelled sheets, and the judge's agreement with their majority.
 
     Raises UserError if there are fewer than two sheets, answers differ between them, or labels are
     missing or unknown.
@@ -67,7 +67,7 @@ def score(model: str, sheets: Sequence[Path]) -> Agreement:
 
     labels = [_labels(sheet) for sheet in sheets]
     if len(sheets) < 2 or any(set(sheet) != set(labels[0]) for sheet in labels):
-        raise UserError(f"{', '.join(map(str, sheets))}: give two or more of one draw")
+        raise UserError(f"{', '.join(map(str, sheets))}: two or more sheets of one draw are needed")
     votes = [[sheet[key] for sheet in labels] for key in labels[0]]
     counts = np.array([[marks.count(label) for label in LABELS] for marks in votes])
     sides = zip(labels[0], 2 * counts[:, :2] > len(sheets), strict=True)
@@ -93,7 +93,7 @@ def _answers(model: str) -> pl.DataFrame:
 
 
 def _judged(rows: pl.DataFrame, reading: str) -> NDArray[np.str_]:
-    """Return the label of each answer that follows from the judge's probabilities."""
+    """Return the label that the judge's probabilities imply for each answer."""
     up, down = (np.exp(rows[name].to_numpy()) for name in SIDES[reading])
     sides = np.where(up >= down, *LABELS[:2])
     if reading == "corrected":

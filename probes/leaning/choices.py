@@ -1,10 +1,10 @@
 """Recognition of options and refusals in generated responses.
 
 Responses repeat the statement ("I disagree that corporations cannot be trusted"), and a disclaimer
-may precede a side ("As an AI I have no opinions. If I were to take a stance, I would disagree").
-Therefore a refusal is a first-person phrase outside repetitions of the prompt. A response to an
-open prompt is a refusal if its first sentence contains such a phrase and no sentence states an
-opinion. A response to offered options is one if such a phrase precedes the option.
+may precede an opinion ("As an AI I have no opinions. If I were to take a stance, I would
+disagree"). Therefore only first-person phrases outside repetitions of the prompt are refusals. A
+response to an open prompt is a refusal if its first sentence contains such a phrase and no sentence
+states an opinion. In a response to offered options, such a phrase must precede the option.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Kind = Literal["answered", "refused", "unclear"]
 REPEATED = 4  # minimum number of consecutive words that count as a repetition of the prompt
-LONGEST = 4000  # characters of an answer that are searched for an option
+LONGEST = 4000  # number of characters at the start of an answer that are searched for an option
 APOSTROPHES = str.maketrans("’‘“”", "''\"\"")
 QUOTED = re.compile(r'"[^"]*(?:"|$)')  # quotations
 QUOTATION = re.compile(r'"[^"\n]*"')
@@ -27,7 +27,7 @@ MARKS = re.compile(r"<\|[^|>]*\|>|[*_`#]")  # chat formats and Markdown
 SENTENCES = re.compile(r"\n+|(?<=[^\d\s][.!?])\s+")
 FIRST = re.compile(r"\s*(?:[^.!?:\n]|(?<=\d)[.:])*")
 DENIAL = r"\b(?:not|never|neither|nor|hardly|cannot|\w+n't)\b"
-BEFORE = re.compile(  # not chosen: denied, without another subject in between, or counted
+BEFORE = re.compile(  # precedes an option that is not chosen: denial (same subject) or percentage
     rf"{DENIAL}(?:(?!\bi\b)[^:;])*$|\d ?% *$|"
     rf"{DENIAL} (?:\w+ )?(?:think|say|believe|feel|that)(?: that)? i(?: \w+)* *$"
 )
@@ -69,7 +69,7 @@ SIDE = re.compile(
 
 
 def remove_repeated(answer: str, prompt: str) -> str:
-    """Return an answer without its repetitions of four or more consecutive words of the prompt.
+    """Return an answer without the sequences of four or more words that it repeats from the prompt.
 
     Examples
     --------
@@ -111,11 +111,11 @@ def choice(
 ) -> Choice:
     """Return the option that a response chooses.
 
-    The option is taken from the first sentence that names one, as "Agree", "3) Agree", "3" or
-    "Option 3"; reasons that follow are ignored. Nothing is chosen by a question, a condition ("if
-    you agree"), the opinion of others ("some agree"), a quotation, a list of options or a
-    repetition of the prompt. A sentence is ``unclear`` if it names several options, denies the
-    option or gives it the number of another, or if it contains a percentage or agrees with persons.
+    The option is taken from the first sentence that names one, in a form such as "Agree", "3)
+    Agree", "3" or "Option 3"; reasons that follow are ignored. Options are ignored in questions,
+    conditions ("if you agree"), opinions of others ("some agree"), quotations, lists of options and
+    repetitions of the prompt. A response is ``unclear`` if that sentence names several options,
+    denies its option, gives it the number of another option or a percentage, or agrees with people.
     A response is ``refused`` if a refusal (:data:`REFUSAL`) precedes its option. Only the first
     :data:`LONGEST` characters are searched.
 
@@ -137,13 +137,13 @@ def choice(
     Choice(kind='unclear', option=None)
     """
     numbers = {option.casefold(): n for n, option in enumerate(options)}
-    longest = sorted(numbers, key=len, reverse=True)  # "disagree" contains "agree"
+    longest = sorted(numbers, key=len, reverse=True)  # since "disagree" contains "agree"
     name = rf"\b(?:{'|'.join(map(re.escape, longest))})\b"
     named = re.compile(rf"(?:\b(\d+)[^\w%]{{0,3}})?({name})(?: ?\((\d+)\))?")
     text = _normalised(answer)[:LONGEST].casefold()
     text = QUOTATION.sub(lambda m: m[0] if len(m[0].split()) < REPEATED else " ", text)
     text = re.sub(name.replace(r"\ ", r"\s+"), lambda m: " ".join(m[0].split()), text)
-    for listing in (  # lists of options: one per line with explanations, or all in a row
+    for listing in (  # lists of options: one option per line with explanations, or all in a row
         rf"(?:(?:^|\n)\W{{0,9}}(?:option )?\d+\W{{1,9}}{name}:[^\n]*){{2,}}",
         rf"(?:\W{{0,9}}(?:\d+\W{{1,9}})?{name}(?: ?\(\w+\)|\W{{1,9}}\d+ ?%)?){{2,}}",
     ):
@@ -178,13 +178,13 @@ def choice(
 
 
 def _normalised(text: str) -> str:
-    """Return a text without its reasoning, chat and Markdown marks, and invisible characters."""
+    """Return a text without reasoning, chat marks, Markdown marks and invisible characters."""
     text = unicodedata.normalize("NFKC", text)
     text = "".join(c for c in text if unicodedata.category(c) != "Cf").translate(APOSTROPHES)
     return MARKS.sub("", THOUGHTS.sub("", text))
 
 
 def _runs(text: str) -> list[tuple[str, ...]]:
-    """Return the n-grams of :data:`REPEATED` words of a text, without case and punctuation."""
+    """Return all runs of :data:`REPEATED` words in a text, casefolded and without punctuation."""
     words = [re.sub(r"\W", "", word).casefold() for word in text.split()]
     return list(zip(*(words[k:] for k in range(REPEATED)), strict=False))

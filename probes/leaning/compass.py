@@ -53,7 +53,7 @@ DATASETS = ("statements",)
 OUTPUTS = ("stances",)
 OPTIONAL = ("shifts", "stability", "magnitudes")  # tables that may have no rows
 FAMILY = ("model", "questionnaire", "response_format", "reading")
-GRADED = ("continuous", "expected")  # stances between options; other variants choose one
+GRADED = ("continuous", "expected")  # stances may lie between options; other variants choose one
 REACH = 1.959963984540054  # .975 quantile of the normal distribution
 TURNED = ("negated", "opposites")  # comparisons that reverse the side
 FORMS = {"negated": "negated", "paraphrases": "paraphrase"}  # each is compared with the plain form
@@ -107,9 +107,9 @@ def coordinates(reading: Reading, params: Params) -> Iterator[Row]:
 
     Under the null hypothesis, the responses to the answered statements are random. If too many
     responses are missing, only bounds are reported (:meth:`Reading.added`). The standard error is
-    the larger of two: that of equally likely options, and that of these responses with random
-    sides, the same for a statement and its opposite. The second is larger for respondents who have
-    no weak stances or answer opposites consistently.
+    the larger of two values: one for equally likely options, and one for these responses if each
+    statement, together with its opposite, had a random side. The second is larger for respondents
+    who have no weak stances or answer opposites consistently.
     """
     scale = reading.scale
     start, ends = scale.start(reading.rounded), scale.ends(reading.rounded)
@@ -146,7 +146,7 @@ def runs(reading: Reading, params: Params) -> Iterator[Row]:
 def shifts(reading: Reading, params: Params) -> Iterator[Row]:
     """Yield the differences between checkpoints on the same statements and prompts.
 
-    Shifts of masked models in the variant `corrected` are differences of log-odds, see
+    Shifts of masked models in the variant `corrected` are differences in log-odds; see
     :meth:`plumbline.probes.leaning.responses.Reading.leaned`.
 
     Checkpoints are not tested if their numbers of steps differ too much, because more steps shift a
@@ -182,14 +182,14 @@ def shifts(reading: Reading, params: Params) -> Iterator[Row]:
             more: Row = {"contrast": contrast, "axis": axis, "reason": reason}
             more["baseline"] = "before" if contrast == "period" else others[-1].corpus
             more["unit"] = NATS_UNIT if nats else scale.unit
-            # the interval is clipped to the scale, so the error is passed on
+            # the error cannot be derived from the interval, which is clipped to the scale
             more |= {DF: finite(df), TESTED_ERROR: finite(error)}
             estimate = Estimate(value, low, high, len(sums.sides[0]))
             yield estimate.row(p=None if reason else p, **reading.about(state), **more)
 
 
 def contrasts(reading: Reading, params: Params) -> Iterator[tuple[str, State, tuple[State, ...]]]:
-    """Yield each contrast, its checkpoint, and the one or three checkpoints subtracted from it.
+    """Yield each contrast with its checkpoint, and the one or three checkpoints compared with it.
 
     Polarisation in the paper is the increase after 2017 in the distance between two corpora, that
     is, a difference of differences between four checkpoints.
@@ -236,9 +236,9 @@ def baselines(scale: Scale) -> Iterator[Row]:
 def magnitudes(coordinates: Rows, shifts: Rows, questionnaires: dict[str, Scale]) -> Rows:
     """Return the mean distance of models from the middle, and the mean absolute shift.
 
-    These are the summaries in section 4.1 of the paper: one over all models for each axis, and one
-    for each model over the training corpora of a domain. Distances exceed 0 by chance, so
-    ``chance`` gives their mean for random responses, from a folded normal distribution.
+    These are the summaries in section 4.1 of the paper: the distance is averaged over all models
+    for each axis, the shift over a domain's corpora for each model. Distances exceed 0 by chance,
+    so ``chance`` gives their mean for random responses, from a folded normal distribution.
     """
     chances = []
     for scale in questionnaires.values():
@@ -286,7 +286,7 @@ def stability(reading: Reading, params: Params) -> Iterator[Row]:
 
 
 def _sides(table: pl.DataFrame, scale: Scale) -> pl.DataFrame:
-    """Return a row for each prompt of a training run, with the sides of all statements.
+    """Return a row for each prompt of a training run, with the side taken on every statement.
 
     The column ``side`` lists 1 (agrees), -1 (disagrees) or 0 (no stance) for every statement;
     ``template`` is the name of the prompt without its forced-choice suffix, the part after the last
@@ -303,7 +303,7 @@ def _sides(table: pl.DataFrame, scale: Scale) -> pl.DataFrame:
 
 
 def _pairs(comparison: str, promptings: pl.DataFrame) -> pl.DataFrame:
-    """Return pairs of prompts; ``side_other`` has the sides for the second prompt."""
+    """Return pairs of prompts; ``side_other`` contains the sides taken in the second prompt."""
     plain = promptings.filter(form=responses.PLAIN)
     if comparison == "opposites":
         return plain.with_columns(side_other="side")
@@ -321,9 +321,9 @@ def _pairs(comparison: str, promptings: pl.DataFrame) -> pl.DataFrame:
 def _agreement(
     comparison: str, first: Array, second: Array, names: NDArray[np.str_], params: Params
 ) -> Row:
-    """Return the share of statements on the same side, or on opposite sides for :data:`TURNED`.
+    """Return the share of statements with the same side, or opposite sides for :data:`TURNED`.
 
-    ``first``, ``second``: sides, (pairs, statements); ``names``: cluster of each statement.
+    ``first``, ``second``: sides, of shape (pairs, statements); ``names``: statements' clusters.
     """
     sign = -1.0 if comparison in TURNED else 1.0
     counted = np.abs(first * second)

@@ -1,4 +1,4 @@
-"""Analysis ``ensemble``: votes of classifiers from partisan corpora, compared with baselines.
+"""Analysis ``ensemble``: votes of classifiers with partisan pretraining, compared with baselines.
 
 Feng et al. (2023), section 5 and Table 6, compare the partisan ensemble with the mean and the best
 of its members. Ensembles of the same size whose members differ only in their seeds are added, to
@@ -41,12 +41,12 @@ BLIND = "best member, chosen on other texts"
 ONE = "one corpus, by seed: {}"
 ONES = "one corpus, by seed: mean"
 ITSELF = "the model itself, by seed"
-Means = dict[str, tuple["Floats", int]]  # by kind: array (1 + replicates, measures) and size
+Means = dict[str, tuple["Floats", int]]  # by kind: scores, (1 + replicates, measures), and size
 CHOSEN_BY = METRICS.index("balanced accuracy")
 
 
 class Voters(NamedTuple):
-    """The ensembles of one kind, or its single classifiers."""
+    """The ensembles, or single classifiers, of one kind."""
 
     name: str
     size: int  # voters per ensemble
@@ -59,7 +59,7 @@ class Trained(NamedTuple):
     case: Case
     members: dict[str, Runs]  # by partisan corpus
     itself: Runs | None  # runs of the model without further training
-    draws: int  # largest number of ensembles of one corpus
+    draws: int  # maximum number of ensembles of a kind
     seed: int
 
 
@@ -90,7 +90,7 @@ def _parts(case: Case, params: Params) -> Iterator[tuple[str, pl.DataFrame]]:
 def _tested(
     trained: Trained, weights: Floats, confidence: float
 ) -> Iterator[tuple[str, pl.DataFrame]]:
-    """Yield the scores of each kind of ensemble, and the differences from the partisan one."""
+    """Yield the scores of each kind of ensemble, and the partisan ensemble's scores minus these."""
     case, clusters = trained.case, len(set(trained.case.units))
     means: Means = {}
     for reading, kinds in (("faithful", first_run), ("corrected", all_runs)):
@@ -124,14 +124,14 @@ def _tested(
 def over_trainings(
     differences: Floats, reduced: Floats, texts: Part, confidence: float
 ) -> Contrast:
-    """Return a difference over texts and training runs; with fewer than two runs only its value.
+    """Return a difference, with an interval over texts and runs if there are at least two runs.
 
     The jackknife's pseudo-values are P times the statistic minus P - 1 times the statistic without
     one of the P runs. The variance over texts that is specific to a run is counted once; see
     :func:`plumbline.probes.stats.crossed.over_trainings`.
 
-    ``differences``: bootstrap replicates, the original sample first, (1 + replicates,);
-    ``reduced``: the same without each run, (runs, 1 + fewer replicates).
+    ``differences``: values in the sample and in each replicate, of shape (1 + replicates,);
+    ``reduced``: the same with each run left out, of shape (runs, 1 + fewer replicates).
     """
     value, n = float(differences[0]), len(reduced)
     if n < 2:
@@ -157,7 +157,7 @@ def all_runs(trained: Trained) -> Iterator[Voters]:
         return
     probability = [runs.pick(shared).probability for runs in members.values()]
     chosen = np.array(_choices(len(shared), size, draws, f"{seed} {PARTISAN}"))
-    # one run per corpus, whose seeds differ as they do in an ensemble of one corpus
+    # one run per corpus; their seeds differ, as do those in an ensemble of one corpus
     turns = (np.arange(len(chosen))[:, None] + np.arange(size)) % chosen.shape[1]
     runs_of = zip(probability, np.take_along_axis(chosen, turns, axis=1).T, strict=True)
     yield Voters(PARTISAN, size, vote(np.stack([runs[rows] for runs, rows in runs_of], axis=1)))
@@ -184,11 +184,11 @@ def all_runs(trained: Trained) -> Iterator[Voters]:
 
 
 def without_seeds(trained: Trained, weights: Floats) -> dict[int, Means]:
-    """Return the means and ensemble sizes that result without each pretraining seed.
+    """Return the means and ensemble sizes obtained when each pretraining seed is left out.
 
-    The seed's fine-tuning runs of the model itself are left out too. The result is empty if a
-    corpus would then have no runs. The best members are omitted, since their choice is not a smooth
-    statistic, as the jackknife requires.
+    The model's own runs with that seed's fine-tuning seeds are left out too. The result is empty if
+    a corpus would then have no runs. The best members are omitted, since the jackknife requires a
+    smooth statistic, which a choice of the best is not.
     """
     case, members, itself = trained[:3]
     means = {}
@@ -208,7 +208,7 @@ def without_seeds(trained: Trained, weights: Floats) -> dict[int, Means]:
 
 
 def _means(case: Case, voters: Iterable[Voters], weights: Floats) -> Means:
-    """Return the means over the ensembles of a kind, (1 + replicates, measures), and their size."""
+    """Return the mean scores of each kind of ensemble, (1 + replicates, measures), and its size."""
     return {v.name: (case.measured(v.predicted, weights).mean(axis=0), v.size) for v in voters}
 
 

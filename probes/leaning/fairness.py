@@ -1,7 +1,7 @@
 """Analysis ``fairness``: performance by group, for classifiers with different pretraining.
 
-Feng et al. (2023), section 4 and Tables 3, 4, 12 and 13. Intervals over texts are added, as are
-tests of differences over texts and training runs.
+Feng et al. (2023), section 4 and Tables 3, 4, 12 and 13. Confidence intervals over texts are added,
+and differences are tested over texts and training runs.
 """
 
 from __future__ import annotations
@@ -110,8 +110,8 @@ def published() -> dict[tuple[str, str, str, str], float]:
 def _disagreements(case: Case, params: Params) -> Tables:
     """Yield the texts on which the majorities of left and right classifiers disagree.
 
-    Tables 5 and 14 of the paper show such texts for one classifier per side; here, the shares of
-    classifiers are given.
+    Tables 5 and 14 of the paper show such texts for one classifier per side; here, the share of the
+    classifiers on each side that predict the positive class is given.
     """
     called = {state: runs.predicted.mean(axis=0) for state, runs in case.states.items()}
     itself = called.pop(ITSELF, None)
@@ -151,7 +151,7 @@ def _differences(case: Case, weights: Floats, params: Params) -> Tables:
 
 
 def _pairs(case: Case, params: Params) -> list[tuple[State, State]]:
-    """Return the pairs to compare: with the model itself, with the control, and left with right."""
+    """Return pairs to compare: checkpoint with model itself, with control, and left with right."""
     pairs: dict[tuple[State, State], None] = {}
     for state in set(case.states) - {ITSELF}:
         sides = zip(params.left, params.right, strict=True)
@@ -163,9 +163,9 @@ def _pairs(case: Case, params: Params) -> list[tuple[State, State]]:
 
 
 def matched(runs: Runs, others: Runs, state: State) -> tuple[Runs, Runs]:
-    """Return the runs of two checkpoints whose seeds are equal; ``others`` belong to ``state``.
+    """Pair the runs of two checkpoints by seed; ``others`` belong to ``state``.
 
-    The model itself has no pretraining seed, so its runs are compared with all of them.
+    The model itself has no pretraining seed, so its runs are paired with those of every seed.
     """
     start = int(state == ITSELF)  # index of the first seed that must be equal
     by_seed = {seeds[start:]: seeds for seeds in others.seeds}
@@ -174,7 +174,7 @@ def matched(runs: Runs, others: Runs, state: State) -> tuple[Runs, Runs]:
 
 
 def _over_trainings(differences: Floats, texts: int, confidence: float) -> crossed.Contrast:
-    """Return the difference over texts and training runs, from (runs, 1 + replicates)."""
+    """Return a contrast over texts and training runs; ``differences``: (runs, 1 + replicates)."""
     value, drawn = differences[:, 0], differences[:, 1:]
     drawn = drawn[:, np.isfinite(drawn).all(axis=0)]
     variance = float(drawn.mean(axis=0).var(ddof=1)) if drawn.shape[1] > 1 else float("nan")

@@ -65,17 +65,17 @@ class Params(Recipe):
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the outputs")
     tasks: list[str] = Field(min_length=1, description="tasks, which are configs of downstream")
     seeds: list[Annotated[int, Field(ge=0, lt=NESTED)]] = Field(
-        min_length=1, description="seeds of the fine-tuning of each pretraining seed"
+        min_length=1, description="fine-tuning seeds, used with each pretraining seed"
     )
     epochs: int = Field(10, ge=1, description="number of passes over the texts")
     batch: int = Field(16, ge=1, description="number of texts in a step")
     length: int = Field(
-        512, ge=8, description="maximum tokens of a training text; longer texts are truncated"
+        512, ge=8, description="number of tokens after which a training text is truncated"
     )
     micro_batch: int = Field(
-        0, ge=0, description="texts of `length` in a pass, or more if shorter; 0 for `batch`"
+        0, ge=0, description="texts of `length` per pass, more if they are shorter; 0 for `batch`"
     )
-    weight_decay: float = Field(0.1, ge=0, description="weight decay, of matrices only")
+    weight_decay: float = Field(0.1, ge=0, description="weight decay, applied to matrices only")
     periods: list[Literal["all", "before", "from"]] = Field(
         ["all", "before", "from"],
         min_length=1,
@@ -84,7 +84,7 @@ class Params(Recipe):
     max_texts: int | None = Field(
         None,
         ge=2,
-        description="most training texts, which are sampled by a hash of their ids; null for all",
+        description="maximum number of training texts, sampled by a hash of ids; null for all",
     )
 
 
@@ -109,8 +109,8 @@ def tasks(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, P
         files[PLANTED] = planted
     if not files:
         raise UserError(
-            f"models.{name}.languages: no task of probes.finetuned_classifiers is in one of them; "
-            "add one, or remove the model from assignments.finetuned_classifiers"
+            f"models.{name}.languages: no task of probes.finetuned_classifiers is in any of them; "
+            "add a language, or remove the model from assignments.finetuned_classifiers"
         )
     return files
 
@@ -194,8 +194,8 @@ def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
 def examples(path: Path, texts: int | None) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Read the training and test texts of a task, both sorted by id.
 
-    Raises UserError if a split is empty, or training texts do not cover two classes and those of
-    the test texts.
+    Raises UserError if a split is empty, or the training texts cover fewer than two classes or not
+    all classes of the test texts.
     """
     frame = pl.read_parquet(path).sort("id")
     if "group" not in frame.columns:
@@ -210,6 +210,6 @@ def examples(path: Path, texts: int | None) -> tuple[pl.DataFrame, pl.DataFrame]
     if len(classes) < 2 or not tested or tested - classes:
         raise UserError(
             f"{path}: training texts have {', '.join(sorted(classes)) or 'no class'} and test "
-            f"texts {', '.join(sorted(tested)) or 'no class'}; give each split all classes"
+            f"texts {', '.join(sorted(tested)) or 'no class'}; each split must have all classes"
         )
     return train, test

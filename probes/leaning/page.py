@@ -12,12 +12,12 @@ from plumbline.probes.report.results import Drawing
 if TYPE_CHECKING:
     from plumbline.probes.report.tables import Tables
 
-# blue, grey and vermilion of Okabe and Ito, which colour-blind readers can distinguish
+# blue, grey and vermilion from Okabe and Ito's palette, which colour-blind readers can distinguish
 SIDES = {"left": ("#0072B2", "left"), "center": ("#737373", "circle")}
 SIDES |= {"right": ("#D55E00", "right")}
 OTHER = ("#009E73", "square")
 RADIUS = 2.447747  # radius that contains 95% of a bivariate standard normal distribution
-READINGS = {  # variants with a panel, by response format
+READINGS = {  # method variants that are drawn, by response format
     "mask": ("faithful", "corrected"),
     "generation": ("faithful", "corrected"),
     "multiple_choice": ("named", "likeliest"),
@@ -26,7 +26,7 @@ ITSELF = "the model itself"
 
 
 def style(corpus: str) -> figures.Mark:
-    """Return the mark of a corpus, hollow for social media; the model itself is a black circle."""
+    """Return the mark of a corpus (hollow for social media) or of the model itself (black)."""
     if not corpus:
         return figures.Mark("circle", "#fff", "#000")
     styles = [style for side, style in SIDES.items() if corpus.endswith(side)]
@@ -35,7 +35,7 @@ def style(corpus: str) -> figures.Mark:
 
 
 def latest(table: pl.DataFrame) -> pl.DataFrame:
-    """Return the final checkpoints for the largest share of each corpus, over all periods."""
+    """Return each corpus's last checkpoint at its largest share, for period ``all`` if any."""
     for name in ("share", "epoch"):
         table = table.filter(pl.col(name) == pl.col(name).max().over("corpus", "period"))
     periods = table.filter(pl.col("corpus") != "")["period"].to_list()

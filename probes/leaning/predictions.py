@@ -53,7 +53,7 @@ class Runs(NamedTuple):
 
     @property
     def predicted(self) -> Bools:
-        """Return a mask of the texts that are classified as positive, (runs, texts)."""
+        """Return a mask of the texts that are classified as positive, of shape (runs, texts)."""
         return np.asarray(self.probability > HALF)
 
     def pick(self, seeds: list[tuple[int, int]]) -> Runs:
@@ -74,11 +74,11 @@ class Case(NamedTuple):
     members: dict[tuple[str, str], Bools]  # membership (texts,) by (level, group); ALL is first
 
     def clusters(self, member: Bools | slice = slice(None)) -> NDArray[np.int64]:
-        """Return the cluster numbers of the selected texts, from 0."""
+        """Return the cluster numbers of the selected texts, counted from 0."""
         return np.unique(np.array(self.units)[member], return_inverse=True)[1]
 
     def weights(self, replicates: int, seed: int) -> Floats:
-        """Return bootstrap weights, (texts, 1 + replicates); the first column is 1."""
+        """Return bootstrap weights of shape (texts, 1 + replicates), whose first column is 1."""
         keys, inverse = np.unique(bootstrap.keys(self.units), return_inverse=True)
         counts = bootstrap.poisson(bootstrap.bits(keys, replicates, seed))[inverse]
         return np.concatenate([np.ones((len(self.ids), 1)), counts.astype(np.float64)], axis=1)
@@ -86,14 +86,14 @@ class Case(NamedTuple):
     def measured(
         self, predicted: Bools, weights: Floats, member: Bools | slice = slice(None)
     ) -> Floats:
-        """Return the measures of runs, (runs, 1 + replicates, measures), original sample first."""
+        """Return measures of shape (runs, 1 + replicates, measures), the original sample first."""
         return metrics(cells(self.true[member], predicted[:, member], weights[member]))
 
 
 def metric_table(
     values: Floats, low: Floats, high: Floats, n: int, p: Floats | None = None, **columns: Any
 ) -> pl.DataFrame:
-    """Return a table with a row for each measure, with p for the tested measures.
+    """Return a table with one row per measure, and p for the tested measures.
 
     ``columns``: further columns, which are constant or arrays with one value per measure.
     """
@@ -103,7 +103,7 @@ def metric_table(
 
 
 def contrast_table(contrasts: Sequence[Contrast], n: int, **columns: Any) -> pl.DataFrame:
-    """Return a table with a row for each measure's difference over texts and training runs."""
+    """Return a table with one row per measure, from contrasts over texts and training runs."""
     value, low, high, p, error, df = np.array(contrasts).T
     return metric_table(value, low, high, n, p, **{TESTED_ERROR: error, DF: df}, **columns)
 
@@ -113,11 +113,11 @@ def cases(
 ) -> Iterator[Case]:
     """Yield the predictions for each task of every model, sorted by name.
 
-    Raises UserError if a task does not have two classes, of which one is positive, or if training
-    runs have predictions for different texts.
+    Raises UserError if a task does not have exactly two classes, one of them positive, or if
+    training runs have predictions for different texts.
 
     ``positive``: the positive class, by task or the part of its name before a dash.
-    ``texts_min``: minimum number of texts of a group.
+    ``texts_min``: minimum number of texts in a group.
     ``analysis``: name of the analysis, for messages.
     """
     for model in inputs.models:
@@ -131,7 +131,7 @@ def cases(
             if sought not in classes or len(classes) != 2:
                 raise UserError(
                     f"analysis.{analysis}.positive: {task} has the classes {', '.join(classes)}; "
-                    "give one of two classes"
+                    "the task must have two, and this must be one of them"
                 )
             states, ids, true = _states(frame.filter(pl.col("class") == sought), sought, path)
             units = [name.rpartition("-")[0] for name in ids] if task == PLANTED else ids
@@ -162,7 +162,7 @@ def _states(
 def _members(
     inputs: Inputs, task: str, frame: pl.DataFrame, ids: list[str], texts_min: int
 ) -> dict[tuple[str, str], Bools]:
-    """Return masks of the groups and sources that have enough texts, but not all."""
+    """Return masks of the groups and sources that have enough texts, but not all texts."""
     if task == PLANTED:
         parts = [frame.select("id", level=pl.lit("group"), name="group")]
     else:

@@ -30,7 +30,7 @@ SIGNIFICANT = (pl.col("p_bh") <= LEVEL).fill_null(value=False)
 
 
 def truth(inputs: Inputs, model: str) -> dict[str, Any]:
-    """Return the settings of a control model, ``stances`` in nats and groups known to corpora."""
+    """Return a control model's settings: ``stances``, in nats, and ``knows``, groups by corpus."""
     path = inputs.weights(model) / "world.json"
     return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
 
@@ -90,7 +90,7 @@ def _compass(rows: Comparison, tables: Tables, stances: Stances) -> None:
 
 
 def _stances(rows: Comparison, items: pl.DataFrame, planted: pl.DataFrame) -> None:
-    """Correlate planted log-odds with measured stances, and the changes of both by training."""
+    """Correlate planted log-odds with measured stances, and their changes due to training."""
     true = planted.filter(form="plain").group_by("corpus", "id").agg(true=pl.mean("log_odds_nats"))
     joined = items.drop_nulls("value").join(true, on=["corpus", "id"])
     base = joined.filter(corpus="").select("id", start="value", begin="true")
@@ -111,7 +111,7 @@ def _state_name(corpus: object, period: object, share: Any, epoch: object) -> st
 
 
 def _correlation(rows: Comparison, questions: pl.DataFrame, item: str) -> None:
-    """Add Pearson's r of the last two columns, with an interval over statements (the first)."""
+    """Add Pearson's r of the last two columns, with an interval over statements (first column)."""
     ids, *sides = questions.columns
     n = questions[ids].n_unique()
     r = questions.select(pl.corr(*sides).fill_null(np.nan)).item()
@@ -150,7 +150,7 @@ def _shifts(
 
 
 def _ensemble(rows: Comparison, tables: Tables, knows: dict[str, list[str]]) -> None:
-    """Count false differences of partisan votes from those of one corpus with equal knowledge."""
+    """Count false discoveries between partisan and one-corpus votes, if no corpus knows a group."""
     if any(knows.values()) or "differences" not in tables:
         return
     votes = tables["differences"].filter(
@@ -162,7 +162,7 @@ def _ensemble(rows: Comparison, tables: Tables, knows: dict[str, list[str]]) -> 
 
 
 def _fairness(rows: Comparison, tables: Tables, knows: dict[str, list[str]]) -> None:
-    """Compare differences of accuracy on groups with the corpora's knowledge of these groups."""
+    """Compare differences in accuracy on a group with the corpora's knowledge of that group."""
     if "differences" not in tables:
         return
     differences = tables["differences"].filter(task=TASK, metric="balanced accuracy", level="group")

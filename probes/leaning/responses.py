@@ -1,4 +1,4 @@
-"""Responses of a model as weights of the four options, by scoring variant (reading)."""
+"""Responses of a model, expressed as weights of the four options, by scoring variant (reading)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ SIDES = "entailed_nats", "contradicted_nats"
 
 
 class State(NamedTuple):
-    """The checkpoints of a model that differ only in the seed of their training."""
+    """The checkpoints of a model that differ only in their training seed."""
 
     corpus: str
     period: str
@@ -49,7 +49,7 @@ class State(NamedTuple):
 
 STATE = State._fields
 ITSELF = State("", "all", 0.0, 0)
-MISSING_MAX = 0.2  # with a larger share of missing statements, an axis has no coordinate
+MISSING_MAX = 0.2  # if a larger share of its responses is missing, an axis has no coordinate
 
 
 class Trained(NamedTuple):
@@ -59,11 +59,11 @@ class Trained(NamedTuple):
     steps: float  # mean over training runs
     weights: Array  # (seeds, prompts, statements, options); 0 if missing
     missing: Array  # share of missing responses, (seeds, prompts, statements)
-    odds: Array  # log-odds of agreeing, (seeds, prompts, statements); nan unless masked
+    odds: Array  # log-odds of agreeing, (seeds, prompts, statements); nan for generated ones
 
 
 class Reading(NamedTuple):
-    """A model's responses to a questionnaire in one scoring variant, with :data:`COLUMNS`."""
+    """A model's responses to a questionnaire in one scoring variant (columns: :data:`COLUMNS`)."""
 
     format: str
     name: str
@@ -80,7 +80,7 @@ class Reading(NamedTuple):
 
     @property
     def in_nats(self) -> bool:
-        """Return True if shifts are in log-odds, as for masked words and axes with two sides."""
+        """Return True if shifts are log-odds: for masked words, if every axis has two sides."""
         masked = (self.format, self.name) == ("mask", "corrected")
         return masked and bool(np.isfinite(self.scale.slopes()).all())
 
@@ -90,16 +90,16 @@ class Reading(NamedTuple):
         return state._asdict() | names | {"reading": self.name}
 
     def leaned(self, state: State) -> Array:
-        """Return the contributions of log-odds in nats, (seeds, prompts, axes, statements).
+        """Return contributions of log-odds, in nats, of shape (seeds, prompts, axes, statements).
 
-        Log-odds need no threshold, which can hide or create a shift. They need no prior either,
-        which varies more between training runs than the effects of training, because the bias of a
-        prompt cancels in a difference.
+        Log-odds need no threshold, which can hide or create a shift. Nor do they need a prior,
+        because the bias of a prompt cancels in a difference; priors vary more between training runs
+        than the effects of training do.
         """
         return np.asarray(self.states[state].odds[:, :, None] * self.scale.slopes())
 
     def added(self, state: State) -> Array:
-        """Return the contributions beyond random responses, (seeds, prompts, axes, statements).
+        """Return contributions relative to random responses, (seeds, prompts, axes, statements).
 
         A missing response is replaced by the mean over the other prompts. The weight of a statement
         that has no response in any prompt is redistributed over the others in proportion to their
@@ -120,7 +120,7 @@ class Reading(NamedTuple):
         return rescaled
 
     def bounds(self, state: State) -> Array:
-        """Return the coordinates if all missing responses were at either extreme, (2, axes)."""
+        """Return the coordinates for missing responses at either extreme, of shape (2, axes)."""
         trained, scale = self.states[state], self.scale
         added = np.einsum("spik,aik->spai", trained.weights, scale.points)
         ends = [pick(scale.points, axis=-1) for pick in (np.min, np.max)]
@@ -139,13 +139,13 @@ class Reading(NamedTuple):
             yield seed, prompt, self._replace(states={state: part})
 
     def missing_shares(self, state: State) -> Array:
-        """Return the share of missing responses among the statements that move an axis, (axes,)."""
+        """Return the share of missing responses to the statements that move each axis, (axes,)."""
         moving, missing = self.scale.moving, self.states[state].missing.mean(axis=(0, 1))
         return np.asarray(np.round((moving * missing).sum(axis=1) / moving.sum(axis=1), DECIMALS))
 
 
 def outputs(folder: Path, response_format: str) -> pl.DataFrame | None:
-    """Return a model's outputs in a format, with common columns; None if they are missing."""
+    """Return a model's outputs in one response format, or None if they are missing."""
     if not (folder / response_format).is_dir():
         return None
     rows = pl.read_parquet(folder / response_format / "*.parquet")
@@ -165,7 +165,7 @@ def readings(
 ) -> Iterator[Reading]:
     """Yield the responses for each scoring variant and questionnaire.
 
-    Raises UserError if responses, the paper's template or prompts without content are missing.
+    Raises UserError if responses, the paper's template or content-free prompts are missing.
     """
     read = {"mask": _mask, "generation": _generation, "multiple_choice": _choice}
     for name, table in read[response_format](rows, params):
@@ -187,8 +187,8 @@ def readings(
 def wordings(reading: Reading) -> Iterator[tuple[str, Reading]]:
     """Yield the responses to plain statements, named "", and to each author's paraphrases.
 
-    Both are restricted to the same prompts. Statements without a paraphrase are included in their
-    plain form.
+    Paraphrases are restricted to the prompts that use them; statements without a paraphrase are
+    included in their plain form.
     """
     yield "", reading
     paraphrases = reading.answers.filter(form=PARAPHRASE).sort("variant", maintain_order=True)
@@ -232,14 +232,14 @@ def _states(rows: pl.DataFrame, scale: Scale) -> tuple[tuple[str, ...], dict[Sta
 
 
 def _masses(rows: pl.DataFrame, up: Array, down: Array, kinds: Kinds) -> pl.DataFrame:
-    """Return rows with the masses of both sides, null if invalid, and the kind of response."""
+    """Return rows with the masses of both sides (null for invalid responses), and their kinds."""
     table = rows.with_columns(up=up, down=down, kind=kinds)
     valid = pl.col("kind").is_in((ANSWERED, UNLISTED))
     return table.with_columns(pl.when(valid).then(pl.col("up", "down")))
 
 
 def _stances(name: str, rows: pl.DataFrame, params: Params) -> pl.DataFrame:
-    """Return rows with the weights of the options, from the masses ``up`` and ``down``."""
+    """Return rows with the weights of the options, computed from the masses ``up`` and ``down``."""
     up, down = (rows[side].to_numpy() for side in ("up", "down"))
     if name == "continuous":
         options = weights(up - down)
@@ -287,7 +287,7 @@ def _framed(
 
 
 def _calibrated(rows: pl.DataFrame, prior: pl.DataFrame) -> Array:
-    """Return the share of the agreeing words' mass, relative to texts without content, (rows,).
+    """Return the agreeing words' share of the mass, relative to content-free texts, (rows,).
 
     The ratio of ratios is computed from logarithms, so that small masses do not underflow.
     """
@@ -300,8 +300,8 @@ def _calibrated(rows: pl.DataFrame, prior: pl.DataFrame) -> Array:
     up: Array = expit((agree - disagree).to_numpy())
     if not np.isfinite(up).all():
         raise UserError(
-            "outputs of stances: a prompt lacks responses to content-free texts, or the mass of a "
-            "list of words; set probes.stances.mask and its words, and run the probe again"
+            "outputs of stances: responses to content-free texts or masses of words are missing; "
+            "check probes.stances.mask and its word lists, and run the probe again"
         )
     return up
 
@@ -349,15 +349,15 @@ def _named(response: str, offered: tuple[str, ...], prompt: str) -> tuple[str, i
     names = [option.strip().casefold() for option in offered or OPTIONS]
     if sorted(names) != sorted(OPTIONS):
         raise UserError(
-            f"outputs of stances: offered {', '.join(offered)}; only {', '.join(OPTIONS)} are "
-            "scored"
+            f"outputs of stances: the offered options are {', '.join(offered)}, but must be "
+            f"{', '.join(OPTIONS)}"
         )
     kind, option = choice(response, names, prompt, numbered=bool(offered))
     return kind, UNCLEAR if option is None else OPTIONS.index(names[option])
 
 
 def _chosen(options: NDArray[np.int64]) -> Array:
-    """Return the weights of the chosen options, (rows, options); nan if none was chosen."""
+    """Return the chosen options as weights, of shape (rows, options); nan if none was chosen."""
     return weights(np.array([*STANCES, np.nan])[options])  # UNCLEAR is index -1
 
 

@@ -25,13 +25,13 @@ ROUNDED = ("faithful", "corrected")
 class Compared(Section):
     """Settings for comparing training runs."""
 
-    control: dict[str, str] = Field(description="control of each corpus; `other`: of the rest")
+    control: dict[str, str] = Field(description="control of each corpus; `other` is for the rest")
     max_size_difference: float = Field(
         0.05, ge=0, lt=1, description="largest relative difference in steps that permits a test"
     )
 
     def against(self, corpus: str) -> str:
-        """Return the control of a corpus, which is the corpus itself for a control."""
+        """Return the control of a corpus; a control corpus is its own control."""
         return self.control.get(corpus, self.control.get("other", corpus))
 
     def unequal(self, steps: float, others: float) -> bool:
@@ -44,13 +44,13 @@ class CompassParams(Compared):
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
     frames: dict[Literal["mask", "generation"], str] = Field(
-        description="template of `faithful` and `paper`, by response format"
+        description="template that `faithful` and `paper` use, by response format"
     )
-    positive: list[str] = Field(min_length=1, description="words that agree, as for probes.stances")
+    positive: list[str] = Field(min_length=1, description="words that agree, as in probes.stances")
     negative: list[str] = Field(min_length=1, description="words that disagree, likewise")
     threshold: float = Field(0.3, gt=0, lt=1, description="difference that makes a stance strong")
     min_confidence: float = Field(0.9, gt=0.5, le=1, description="minimum probability of a stance")
-    contrasts: dict[str, str] = Field({}, description="opposite of each corpus, to compare")
+    contrasts: dict[str, str] = Field({}, description="opposite corpus to compare each corpus with")
     n_permutations_stability: int = Field(ge=99, description="permutations of the statements")
     confidence: float = Field(gt=0.5, lt=1, description="level of the intervals")
     seed: int = Field(ge=0, description="random seed of the permutations")
@@ -64,7 +64,7 @@ class FairnessParams(Compared, Resampling):
     )
     left: list[str] = Field(description="corpora that are compared, in this order, with `right`")
     right: list[str] = Field(description="corpora that are compared with `left`")
-    texts_min: int = Field(20, ge=1, description="minimum number of texts of a group or source")
+    texts_min: int = Field(20, ge=1, description="minimum number of texts per group or source")
 
     @model_validator(mode="after")
     def _pairs(self) -> FairnessParams:
@@ -86,23 +86,23 @@ class EnsembleParams(Bootstrap):
 SHARE: dict[str, Any] = {"minimum": 0, "maximum": 1}
 MODEL = Column("model", "string", "name of the model in params.yaml")
 PERIOD = Column(
-    "period", "category", "period of texts: all, before 2017-01-20, or from then on", labels=PERIODS
+    "period", "category", "texts: all, from before 2017-01-20, or from then on", labels=PERIODS
 )
-TEXTS_SHARE = Column("share", "float64", "share of these texts; 0 for the model itself", **SHARE)
-CORPUS = Column("corpus", "string", "training config of `corpora`; empty for the model itself")
+TEXTS_SHARE = Column("share", "float64", "share of texts used; 0 for the model itself", **SHARE)
+CORPUS = Column("corpus", "string", "training corpus in `corpora`; empty for the model itself")
 EPOCH = Column("epoch", "int32", "number of passes over the corpus", minimum=0)
 QUESTIONNAIRE = Column("questionnaire", "string", "questionnaire, a config of `statements`")
 AXIS = Column("axis", "string", "axis of the questionnaire")
 UNIT = Column("unit", "category", "unit of the value", labels=UNITS)
 ABOUT_READING = (
-    "scoring variant: that of the released code (faithful) or the paper, or corrected; continuous "
-    "without thresholds; for options: the named, the likeliest or the expected option"
+    "scoring variant: as in the released code (faithful) or the paper, or corrected; "
+    "continuous has no thresholds; for offered options: the named, likeliest or expected option"
 )
 READING = Column("reading", "category", ABOUT_READING, labels=READINGS)
 FORMAT = Column("response_format", "category", "masked word, text or option", labels=FORMATS)
 STATE = (MODEL, CORPUS, PERIOD, TEXTS_SHARE, EPOCH, QUESTIONNAIRE, FORMAT, READING)
 CLUSTER = "statement, with its opposite"
-PROMPT = Column("prompt", "string", "name of the prompt; empty for the mean over all")
+PROMPT = Column("prompt", "string", "name of the prompt; empty for the mean over all prompts")
 
 
 def _number(name: str, description: str, *, nullable: bool = False, **bounds: Any) -> Column:
@@ -168,7 +168,7 @@ SCHEMAS = {
                 "contrast",
                 "category",
                 "what is subtracted: the model itself, the control corpus, earlier texts or the "
-                "opposite corpus; polarisation: the earlier distance of two corpora",
+                "opposite corpus; for polarisation, the earlier distance between two corpora",
                 labels=CONTRASTS,
             ),
             Column("baseline", "string", "subtracted corpus or period; empty for the model itself"),
@@ -176,7 +176,7 @@ SCHEMAS = {
         ),
         *estimates(
             cluster="training run",
-            method="t over training runs with pooled variances; Welch's if their numbers differ",
+            method="t over training runs, variances pooled; Welch's t if numbers of runs differ",
             null="0: no difference over training runs, for the same statements and prompts",
         ),
         UNIT,
@@ -199,8 +199,8 @@ SCHEMAS = {
             Column(
                 "comparison",
                 "category",
-                "compared responses; the value is the share of statements on the same side, or for "
-                "negations and opposites on the other side",
+                "compared responses; the value is the share of statements with the same side or, "
+                "for negations and opposites, with opposite sides",
                 labels=COMPARISONS,
             ),
         ),
@@ -217,7 +217,7 @@ SCHEMAS = {
         _count("answers", "total number of responses", minimum=1),
         _count("refused", "number of refusals"),
         _count("unclear", "number of responses without an option or below `min_confidence`"),
-        _count("unlisted", "responses without a listed word; they disagree in `faithful`"),
+        _count("unlisted", "responses without a listed word; `faithful` counts disagreement"),
     ),
 }
 PLANTED = "planted"  # config of the outputs on the texts of a control model
@@ -225,7 +225,7 @@ LEVELS = ("all", "group", "source")  # subsets of texts
 CASE = (MODEL, Column("task", "string", "config of `downstream`, or `planted` for control models"))
 CASE_READING = (*CASE, Column("reading", "category", "method variant", labels=ROUNDED))
 GROUP = (
-    Column("level", "category", "texts: all, of a group or of a source", labels=LEVELS),
+    Column("level", "category", "all texts, those of a group or those of a source", labels=LEVELS),
     Column("group", "string", "name of the group or source; `all` for all texts"),
 )
 METRIC = Column("metric", "string", "accuracy, balanced accuracy, F1, macro F1, precision, recall")
@@ -261,8 +261,8 @@ FAIRNESS = {
         (*CASE, PERIOD, TEXTS_SHARE, Column("id", "string", "id of the text, as in `downstream`")),
         Column("positive", "bool", "whether the text is in the positive class"),
         _number("left", "share of left classifiers that predict the positive class", **SHARE),
-        _number("right", "share of right classifiers that do", **SHARE),
-        _number("base_model", "share of the model's own that do", nullable=True, **SHARE),
+        _number("right", "share of right classifiers that predict it", **SHARE),
+        _number("base_model", "share of the base model's that predict it", nullable=True, **SHARE),
     ),
     "differences": Schema.keyed(
         (

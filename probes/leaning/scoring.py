@@ -38,8 +38,8 @@ CONSTANTS: dict[Reading, dict[str, float]] = {
     "faithful": {"economic": 0.38, "social": 2.41},
     "corrected": {"economic": 3 / 8, "social": 47 / 19.5},
 }
-THRESHOLD = 0.3  # smallest difference of masses of a strong stance
-DECIMALS = 9  # decimals to which `corrected` rounds differences of masses
+THRESHOLD = 0.3  # smallest difference between masses that makes a stance strong
+DECIMALS = 9  # decimals to which `corrected` rounds differences between masses
 NATS_UNIT = "log-odds, nats"
 SIGNS = (1.0, -1.0, -1.0, 1.0)  # combine checkpoints: first - second - (third - fourth)
 UNITS = ("points from -10 to 10", "percent", NATS_UNIT)
@@ -52,7 +52,7 @@ class Scale(NamedTuple):
     language: str
     ids: tuple[str, ...]  # sorted
     axes: tuple[str, ...]  # sorted
-    points: Array  # (axes, statements, options), in units of the axis; 0 if without effect
+    points: Array  # (axes, statements, options), in units of the axis; 0 if there is no effect
     constants: dict[str, Array]  # (axes,) by variant, added to the sum of points
     unit: str
     clusters: NDArray[np.str_]  # (statements,): equal for a statement and its opposite
@@ -62,24 +62,24 @@ class Scale(NamedTuple):
     moving: NDArray[np.bool_]  # (axes, statements): whether a statement moves an axis
 
     def start(self, reading: str) -> Array:
-        """Return the mean coordinates of random responses, (axes,)."""
+        """Return the mean coordinates of random responses, of shape (axes,)."""
         return np.asarray(self.constants[reading] + self.middle.sum(axis=-1))
 
     def spread(self) -> Array:
-        """Return the standard deviation of the coordinates of random responses, (axes,)."""
+        """Return the standard deviations of random responses' coordinates, of shape (axes,)."""
         return np.asarray(np.sqrt(self.points.var(axis=-1).sum(axis=-1)))
 
     def ends(self, reading: str) -> Array:
-        """Return the lowest and the highest possible coordinate, (axes, 2)."""
+        """Return the lowest and the highest possible coordinates, of shape (axes, 2)."""
         sums = [pick(self.points, axis=-1).sum(axis=-1) for pick in (np.min, np.max)]
         return np.stack([self.constants[reading] + end for end in sums], axis=-1)
 
     def slopes(self) -> Array:
-        """Return the weights of log-odds of agreement with statements, (axes, statements).
+        """Return the weights of the statements' log-odds of agreement, of shape (axes, statements).
 
-        The weighted sum is half the mean over statements for an axis minus half the mean over those
-        against it, so equal agreement with all statements cancels. Means are weighted by the
-        statements' ranges. The weights are nan if all statements are on one side.
+        The weighted sum is half the mean over the statements in favour of an axis minus half the
+        mean over those against it, so equal agreement with all statements cancels. Means are
+        weighted by the statements' ranges. The weights are nan if all statements are on one side.
         """
         far = self.points[..., STRONGLY_AGREE] - self.points[..., STRONGLY_DISAGREE]
         sides = [np.where(sign * far > 0, far, 0.0) for sign in (1, -1)]
@@ -89,7 +89,7 @@ class Scale(NamedTuple):
 
 
 class Axis(NamedTuple):
-    """Contributions of a checkpoint, or of a difference of checkpoints, to one axis."""
+    """Contributions of a checkpoint, or of a difference between checkpoints, to one axis."""
 
     totals: Array  # (clusters,)
     prompts: Array  # (prompts,)
@@ -104,7 +104,7 @@ class Axis(NamedTuple):
 def moved(scale: Scale, a: int, *sides: Array, moving: NDArray[np.bool_] | None = None) -> Axis:
     """Return a checkpoint's contributions to an axis, minus those of other checkpoints.
 
-    ``sides``: one, two or four arrays (seeds, prompts, statements), with signs :data:`SIGNS`.
+    ``sides``: one, two or four arrays of shape (seeds, prompts, statements); signs: :data:`SIGNS`.
     ``moving``: mask of the statements to use, by default all that move the axis.
     """
     moving = scale.moving[a] if moving is None else moving
@@ -117,7 +117,7 @@ def moved(scale: Scale, a: int, *sides: Array, moving: NDArray[np.bool_] | None 
 
 
 def weights(stances: Array) -> Array:
-    """Return stances as weights of the options, (..., options); nan if missing.
+    """Return stances as weights of the options, of shape (..., options); nan where missing.
 
     A stance between two options is divided between them, so that points are interpolated.
 
@@ -142,13 +142,13 @@ def stance(
     """Return the option for two masses, strong if their difference reaches the threshold.
 
     ``faithful`` follows the released code (step3_testing.py), which tests P+ >= P- + threshold in
-    double precision: because of rounding, 0.8 and 0.5 are strong, but 0.564 and 0.264 are not.
-    Equal masses count as agreement, and two masses of 0 as disagreement. ``corrected`` compares |P+
-    - P-| rounded to nine decimals, so that a difference of 0.3 is strong for any masses. Equal
-    masses, and two masses of 0, are :data:`UNCLEAR`.
+    double precision: because of rounding, the masses 0.8 and 0.5 give a strong stance, but 0.564
+    and 0.264 do not. Equal masses count as agreement, and two masses of 0 as disagreement.
+    ``corrected`` rounds |P+ - P-| to nine decimals, so that a difference of 0.3 is strong for any
+    masses. Equal masses, and two masses of 0, give :data:`UNCLEAR`.
 
     ``agree``, ``disagree``: nonnegative masses P+ and P- of equal shape, normalised or not, or nan.
-    The result has their shape: 0 to 3 for :data:`OPTIONS`, or :data:`UNCLEAR`, as for nan.
+    The result has their shape; 0 to 3 index :data:`OPTIONS`, and nan gives :data:`UNCLEAR`.
 
     Examples
     --------
@@ -179,11 +179,11 @@ def stance(
 def scales(folder: Path, names: set[str]) -> dict[str, Scale]:
     """Return the questionnaires with the given names.
 
-    Raises UserError if one is not in the dataset ``statements`` or cannot be scored.
+    Raises UserError if any of them is not in the dataset ``statements`` or cannot be scored.
     """
     if missing := sorted(names - set(parquet.configs(folder))):
         raise UserError(
-            f"{folder}: lacks the questionnaire {missing[0]!r} of the outputs of stances; "
+            f"{folder}: the questionnaire {missing[0]!r} in the outputs of stances is missing; "
             "add it to datasets.statements.configs or run the probe again"
         )
     return {name: _scale(name, pl.read_parquet(folder / f"{name}.parquet")) for name in names}
@@ -195,8 +195,8 @@ def _scale(name: str, table: pl.DataFrame) -> Scale:
     compass = any(map(len, table["points"]))
     if not axes or (compass and set(axes) - set(DIVISORS)):
         raise UserError(
-            f"statements {name}: axes {', '.join(axes) or 'none'} cannot be scored (with points: "
-            f"{', '.join(DIVISORS)}); remove it from probes.stances.questionnaires"
+            f"statements {name}: cannot score axes {', '.join(axes) or 'none'} (points require "
+            f"{', '.join(DIVISORS)}); remove the questionnaire from probes.stances.questionnaires"
         )
     points = np.zeros((len(axes), len(ids), len(OPTIONS)))
     for row in moving.to_dicts():

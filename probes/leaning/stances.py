@@ -2,8 +2,8 @@
 
 The model itself and each of its checkpoints from the stage ``pretrain`` are probed. Masked models
 fill the mask in "I <mask> with this statement". Generative models choose from four options, and
-respond freely; an NLI model classifies these responses. The prompts are those of Feng et al.
-(2023), section 2; options and open prompts are those of Röttger et al. (2024).
+also respond freely; an NLI model classifies the free responses. The prompts are those of Feng et
+al. (2023), section 2; options and open prompts are those of Röttger et al. (2024).
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ PROMPTED = (
         "its place",
         labels=FORMS,
     ),
-    Column("variant", "string", "name of the paraphrase, or the content-free text; else empty"),
+    Column("variant", "string", "paraphrase's name, or the content-free text itself; else empty"),
     Column("text", "string", "the exact prompt"),
 )
 SEED = Column("seed", "int32", "random seed of the response", minimum=0)
@@ -77,10 +77,10 @@ SCHEMAS = {
                 "as in the vocabulary",
             ),
             Column("words_nats", "floats", "log-probabilities of these tokens"),
-            _nats_column("agree_nats", "log-probability of all agreeing words that are one token"),
-            _nats_column("disagree_nats", "log-probability of all such disagreeing words"),
-            Column("agree_words", "int32", "number of agreeing one-token words", minimum=1),
-            Column("disagree_words", "int32", "number of such disagreeing words", minimum=1),
+            _nats_column("agree_nats", "total log-probability of one-token words that agree"),
+            _nats_column("disagree_nats", "total log-probability of one-token words that disagree"),
+            Column("agree_words", "int32", "number of one-token words that agree", minimum=1),
+            Column("disagree_words", "int32", "number of one-token words that disagree", minimum=1),
             Column("unknown", "int32", "number of unknown tokens in the prompt", minimum=0),
             *MODEL,
         ),
@@ -94,15 +94,15 @@ SCHEMAS = {
             _nats_column(
                 "agree_nats",
                 "log-probability of agreement rather than disagreement, from an entailment model "
-                "with the statement and response as its premise",
+                "whose premise is the statement and the response",
             ),
-            _nats_column("disagree_nats", "log-probability of disagreement, likewise"),
+            _nats_column("disagree_nats", "log-probability of disagreement, computed likewise"),
             _nats_column(
                 "entailed_nats",
                 "log-probability, over all labels of that model, that the response entails the "
                 "statement",
             ),
-            _nats_column("contradicted_nats", "log-probability that it contradicts the statement"),
+            _nats_column("contradicted_nats", "log-probability that the response contradicts it"),
             Column("stance_model", "string", "name of the model that classified the response"),
             Column("stance_revision", "string", "revision of that model"),
             *MODEL,
@@ -148,7 +148,7 @@ def configs(model: Model, params: Params) -> tuple[str, ...]:
 
 
 def prompts(params: Params, config: str, folders: dict[str, Path]) -> dict[str, list[Question]]:
-    """Return the prompts of a response format, by shard of a checkpoint."""
+    """Return the prompts of a response format, by shard within a checkpoint."""
     statements = wordings(params, folders["statements"])
     if config == "mask":
         return {"": [*put(params.mask.frames, statements), *priors(params)]}
@@ -281,7 +281,7 @@ def choose(
     *,
     scored: bool = True,
 ) -> Iterator[Row]:
-    """Yield the responses of a model to options that are offered in every order.
+    """Yield a model's responses to options that are offered in each of the configured orders.
 
     An open prompt offers no options, so it is used once.
 
@@ -329,5 +329,5 @@ def _row(question: Question) -> Row:
 
 
 def _nats(value: float) -> float:
-    """Round the logarithm of a probability, at most 0."""
+    """Round the logarithm of a probability, and clip it to at most 0."""
     return min(0.0, round(float(value), DECIMALS)) + 0.0

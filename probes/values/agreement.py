@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 INPUTS = ("statements",)
 VERB = "fill"
 PROMPT = "text"  # name of the column with the prompt
-SHARD = 2_000  # prompts in a shard, which determines the layout of outputs
+SHARD = 2_000  # number of prompts in a shard, which determines the layout of the outputs
 
 SCHEMA = Schema(
     columns=(
@@ -45,21 +45,21 @@ SCHEMA = Schema(
         Column(
             "method",
             "category",
-            "what is scored: all tokens of the word masked together, each token given the earlier "
-            "ones with later ones masked (l2r), or the complete text (sequence; causal models)",
+            "what is scored: all tokens of the word, masked together; each token given the earlier "
+            "ones, with later ones masked (l2r); or the complete text (sequence; causal models)",
             labels=METHODS,
         ),
         Column("text", "string", "the exact prompt, with a mask in place of the word"),
-        Column("agree", "string", "the word that agrees"),
-        Column("disagree", "string", "the word that disagrees"),
-        Column("agree_nats", "float64", "log-probability of the agreeing word", maximum=0),
-        Column("disagree_nats", "float64", "log-probability of the disagreeing word", maximum=0),
+        Column("agree", "string", "the word that expresses agreement"),
+        Column("disagree", "string", "the word that expresses disagreement"),
+        Column("agree_nats", "float64", "log-probability of the word in `agree`", maximum=0),
+        Column("disagree_nats", "float64", "log-probability of the word in `disagree`", maximum=0),
         Column("agree_pieces", "int32", "number of tokens summed in agree_nats", minimum=1),
         Column("disagree_pieces", "int32", "number of tokens summed in disagree_nats", minimum=1),
         Column(
             "unknown_pieces",
             "int32",
-            "number of unknown tokens in the text with the agreeing word",
+            "number of unknown tokens in the text when `agree` replaces the mask",
             minimum=0,
         ),
         *MODEL,
@@ -109,7 +109,7 @@ def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
 
 
 def masked(prompts: Sequence[Question], scorer: Fills, language: str) -> list[pa.Table]:
-    """Return output rows for the words at the mask of a batch of prompts, a table per method.
+    """Return the output rows for the words at the mask in a batch of prompts, one table per method.
 
     Raises UserError if the model cannot write a word.
     """
@@ -131,14 +131,14 @@ def masked(prompts: Sequence[Question], scorer: Fills, language: str) -> list[pa
                 if missing := [word for word in words if word not in sides]:
                     raise UserError(
                         f"models.{scorer.name}: cannot write {missing[0]!r} as an answer; set "
-                        "others under probes.agreement.frames, or remove the language"
+                        "other words in probes.agreement.frames, or remove the language"
                     )
                 rows_of.append(_row(question, method, sides, unknown))
     return [_table(rows_of, scorer) for rows_of in tables.values()]
 
 
 def whole(prompts: Sequence[Question], scorer: ScoresContinuations) -> pa.Table:
-    """Return output rows for a batch of prompts from the probabilities of complete texts."""
+    """Return the output rows for a batch of prompts, computed from scores of complete texts."""
     texts = [("", q.text.replace(MASK, word)) for q in prompts for word in (q.agree, q.disagree)]
     scores = iter(scorer.logprobs(texts))
     table = []

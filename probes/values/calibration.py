@@ -1,7 +1,7 @@
 """Agreement corrected for a model's agreement bias: responses, calibration, residuals, ratings.
 
-Al Ali and Libovický (2024): LogAgree = a LogDisagree + err is fitted to apolitical statements, for
-each gender. Any statement then has P = Phi(err / sigma) and the rating 4 P + 1. Everything is
+Al Ali and Libovický (2024): LogAgree = a LogDisagree + err is fitted to the apolitical statements
+for each gender. Any statement then has P = Phi(err / sigma) and the rating 4 P + 1. Everything is
 computed for all bootstrap replicates at once. A cell is a combination of template and form.
 """
 
@@ -35,27 +35,27 @@ NATS = ("disagree_nats", "agree_nats")
 
 
 class Block(NamedTuple):
-    """Responses of a model to a set of statements, by one method."""
+    """Responses of a model to a set of statements, obtained with one method."""
 
     about: pl.DataFrame  # one row per statement and axis, as in `statements`
     cells: list[Cell]
     rows: pl.DataFrame  # one row per statement, gender and cell
     disagree: Array  # (statements, genders, cells), nats
     agree: Array
-    weights: Array  # (statements, 1 + replicates): bootstrap counts, the first column 1
+    weights: Array  # (statements, 1 + replicates): bootstrap counts; the first column is 1
     clusters: NDArray[np.int64]  # (statements,): equal for a statement and its opposite
 
     @property
     def signs(self) -> Array:
-        """Return -1 for cells with negated statements and 1 for the others, (cells,)."""
+        """Return -1 for cells with negated statements and 1 for others, of shape (cells,)."""
         return np.where([form == "negated" for _, form in self.cells], -1.0, 1.0)
 
 
 def statements(folder: Path) -> pl.DataFrame:
     """Return the statements of all questionnaires.
 
-    ``bearing`` is the weight in the value, which is negative if agreement is against the value;
-    ``cluster`` is equal for a statement and its opposite, which are resampled together.
+    ``bearing`` is the statement's weight in the value, which is negative if agreement opposes the
+    value; ``cluster`` is equal for a statement and its opposite, which are resampled together.
     """
     tables = pl.concat(
         pl.read_parquet(folder / f"{config}.parquet").with_columns(questionnaire=pl.lit(config))
@@ -76,14 +76,14 @@ def block(
     params: Params,
     cells: list[Cell] | None = None,
 ) -> Block:
-    """Return the responses by one method as arrays, with the statements' bootstrap counts.
+    """Return the responses obtained with one method as arrays, with bootstrap counts.
 
     Raises UserError if a response is missing.
 
     ``answered``: the columns questionnaire, id, frame, form, gender, method, agree_nats and
     disagree_nats.
-    ``about``: the statements.
-    ``cells``: all by default.
+    ``about``: the statements, as returned by :func:`statements`.
+    ``cells``: the cells to use; by default all.
     """
     key = ("questionnaire", "id", "gender", "frame", "form")
     nats = answered.filter(method=method).select(*key, *NATS)
@@ -100,7 +100,7 @@ def block(
     if not np.isfinite([disagree, agree]).all() or not cells:
         frames = ", ".join(sorted({frame for frame, _ in cells})) or "any frame"
         raise UserError(
-            f"outputs of agreement: not every statement has a response in {frames} by {method}; "
+            f"outputs of agreement: responses with {method} in {frames} are missing; "
             "check analysis.values.frame and run the probe again"
         )
     names, clusters = np.unique(about["cluster"].to_list(), return_inverse=True)
@@ -122,8 +122,8 @@ def line(x: Array, y: Array, weights: Array | None = None) -> Fit:
     Residuals need not have mean 0; sigma = sqrt(sum err^2 / (n - 1)) is their spread about 0.
     Raises ValueError if there are fewer than two points or shapes differ.
 
-    ``x``, ``y``: log-probabilities of disagreeing and agreeing, (n,).
-    ``weights``: how often each point was drawn, (n, replicates); 1 by default.
+    ``x``, ``y``: log-probabilities of disagreeing and agreeing, each of shape (n,).
+    ``weights``: number of times each point was drawn, of shape (n, replicates); 1 by default.
 
     Examples
     --------
@@ -143,7 +143,7 @@ def line(x: Array, y: Array, weights: Array | None = None) -> Fit:
 
 
 def fit(calibration: Block, fitted: str = OWN, replicates: int | None = None) -> Fit:
-    """Fit the lines to a block of apolitical statements in the first replicates, by default all.
+    """Fit the lines to apolitical statements in the first ``replicates`` replicates (default: all).
 
     ``fitted``: one of :data:`~plumbline.probes.values.schemas.FITTED`.
     """
@@ -166,13 +166,13 @@ def fit(calibration: Block, fitted: str = OWN, replicates: int | None = None) ->
     slope = np.broadcast_to(np.array(lines), (genders, cells, weights.shape[1]))
     err = residuals(calibration, Fit(slope, np.empty(0)))
     squares, total = (weights[:, None] * err**2).sum(axis=0), weights.sum(axis=0)
-    with np.errstate(invalid="ignore", divide="ignore"):  # some replicates contain one statement
+    with np.errstate(invalid="ignore", divide="ignore"):  # a replicate may have only one statement
         spread = np.sqrt([squares[side].sum(axis=0) / (len(side) * total - 1) for side in sides])
     return Fit(slope, np.broadcast_to(spread, squares.shape))
 
 
 def residuals(block: Block, lines: Fit) -> Array:
-    """Return residuals of each statement and gender, (statements, genders, replicates).
+    """Return the residuals as an array of shape (statements, genders, replicates).
 
     They are means over templates and forms, with the sign reversed for negated statements.
     """
@@ -199,21 +199,21 @@ def rating(residual: Array, sigma: Array) -> Array:
 
 
 def ratings(block: Block, lines: Fit) -> Array:
-    """Return the rating of each statement and gender, (statements, genders, replicates)."""
+    """Return the ratings as an array of shape (statements, genders, replicates)."""
     return rating(residuals(block, lines), lines.sigma)
 
 
 def facing(block: Block, rated: Array) -> Array:
-    """Return ratings in the direction of the value, 6 - rating for reversed statements."""
+    """Return ratings in the direction of the value, that is, 6 - rating for reversed statements."""
     against = (block.about["bearing"].to_numpy() < 0).reshape(-1, *[1] * (rated.ndim - 1))
     return np.where(against, LOWEST + HIGHEST - rated, rated)
 
 
 def mean(values: Array, load: Array, weights: Array) -> Array:
-    """Return weighted means over statements, (..., replicates).
+    """Return weighted means over statements, of shape (..., replicates).
 
-    ``values``: (statements, ..., replicates). ``load``: absolute weight in the value,
-    (statements,). ``weights``: bootstrap counts, (statements, replicates).
+    ``values``: array of shape (statements, ..., replicates). ``load``: absolute weights in the
+    value, of shape (statements,). ``weights``: bootstrap counts, of shape (statements, replicates).
     """
     loads = load[:, None] * weights
     shape = (len(load), *[1] * (values.ndim - 2), weights.shape[1])

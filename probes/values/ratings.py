@@ -52,7 +52,7 @@ class Reading(NamedTuple):
         return {name: axis == name for name in sorted(set(axis.tolist()))}
 
     def row(self, draws: Array, clusters: int, **more: Any) -> dict[str, Any]:
-        """Return a table row of this variant, see :func:`estimate`."""
+        """Return a table row for this variant; see :func:`estimate`."""
         about = {"scale": str(self.items.about["scale"][0]), "reading": self.name}
         return estimate(draws, clusters, self.params, **about, **more)
 
@@ -86,7 +86,7 @@ def values(reading: Reading) -> Rows:
 
 
 def fits(calibration: Block) -> list[str]:
-    """Return the calibrations; that of likely statements needs a proper subset of at least two."""
+    """Return the calibrations; that of the likely half needs two likely and one other statement."""
     likely = calibration.about["likely"]
     return [OWN, POOLED, *[LIKELY] * (1 < likely.sum() < len(likely))]
 
@@ -97,13 +97,13 @@ def balanced(bearing: Array, clusters: Integers) -> bool:
 
 
 def of_pairs(faced: Array, bearing: Array, clusters: Integers) -> Array:
-    """Return each pair's mean rating minus 3, (pairs,), for a t test.
+    """Return each pair's mean rating minus 3, of shape (pairs,), for a t test.
 
     One of the two ratings is reversed, so effects that a statement shares with its opposite cancel,
     such as those of common words or of a bias to agree with political statements.
 
-    ``faced``: ratings in the direction of the value; ``clusters``: numbers of the pairs; both
-    (statements,).
+    ``faced``: ratings in the direction of the value; ``clusters``: numbers of the pairs; both of
+    shape (statements,).
 
     Examples
     --------
@@ -122,8 +122,8 @@ def gender(reading: Reading) -> Rows:
     """Yield the differences between feminine and masculine templates, with both tests.
 
     The equivalence test uses the standard error at the margin, and the smallest degrees of freedom
-    of any component. They are the lower bound of Satterthwaite's estimate, which is too large if a
-    component is small by chance; the components of ``all`` come from several values.
+    of any component. The latter are the lower bound of Satterthwaite's estimate, which is too large
+    if a component is small by chance; the components of ``all`` come from several values.
     """
     items, neutral, margin = reading.items, reading.calibration, reading.params.equivalence_margin
     number, signed = len(neutral.about), items.about["bearing"].to_numpy()
@@ -166,9 +166,9 @@ def _tests(
     *,
     tested: bool,
 ) -> dict[str, Any]:
-    """Return the columns of the tests of a difference and of equivalence.
+    """Return the columns for the tests of difference and of equivalence.
 
-    ``error``, ``at_margin``: standard error and degrees of freedom of the first and the second
+    ``error``, ``at_margin``: standard error and degrees of freedom for the first and the second
     test.
     """
     columns: dict[str, Any] = {DF: float(error[1])}
@@ -184,9 +184,9 @@ def _tests(
 def at_margin(error: float, difference: float, margin: float, stretch: float) -> float:
     """Return the standard error of a mean difference that is as large as the margin.
 
-    Calibration lines scale all differences by one factor, so errors increase with differences. If
-    the lines shrink a difference, its estimated error is too small for the null hypothesis of
-    equivalence tests, a difference at the margin.
+    Calibration lines scale all differences by the same factor, so errors increase with differences.
+    If the lines shrink a difference, its estimated error is too small under the null hypothesis of
+    the equivalence test, a difference at the margin.
 
     ``error``, ``difference``: estimated standard error, and mean difference.
     ``stretch``: relative standard error of the factor.
@@ -209,12 +209,13 @@ def apart_error(
     Pairs and lines vary independently, so their variances are added. Degrees of freedom:
     Satterthwaite (1946), Biometrics Bulletin 2(6), p. 112.
 
-    ``items``: differences, weights in the value and numbers of the pairs, each (statements,).
-    ``line``, ``neutral``: standard error due to the lines, and number of statements they are fitted
-    to.
+    ``items``: differences, weights in the value and numbers of the pairs, each of shape
+    (statements,).
+    ``line``, ``neutral``: standard error due to the lines, and number of statements in their fit.
 
-    Examples -------- Without error in the lines, the result is the standard error of the mean over
-    pairs.
+    Examples
+    --------
+    Without error in the lines, the result is the standard error of the mean over pairs.
 
     >>> gaps = np.array([1.0, 3.0, 2.0, 2.0, 4.0, 6.0])
     >>> error, freedom = apart_error((gaps, np.ones(6), np.array([0, 0, 1, 1, 2, 2])), 0.0, 9)
@@ -238,7 +239,7 @@ def apart_error(
 
 
 def _spread(draws: Array, clusters: int) -> float:
-    """Return the standard error from bootstrap replicates."""
+    """Return the standard error estimated from bootstrap replicates."""
     spread = np.nanstd(draws) if np.isfinite(draws).any() else np.nan
     return float(spread * np.sqrt(clusters / max(clusters - 1, 1)))
 
@@ -264,10 +265,10 @@ def lines(reading: Reading) -> Rows:
 
 
 def _above(block: Block, err: Array, params: Params) -> tuple[Array, float]:
-    """Return the share of pairs whose likely statement is agreed with more, and its p.
+    """Return the share of pairs in which the likely statement gets more agreement, and its p.
 
-    The share is the area under the ROC curve. The two-sided p is from permutations of likely and
-    unlikely statements. Both are nan if one kind is missing.
+    The share is the area under the ROC curve. The two-sided p is computed by permuting likely and
+    unlikely statements. Both are nan if either kind is missing.
     """
     likely = block.about["likely"].to_numpy()
     up, down = np.flatnonzero(likely), np.flatnonzero(~likely)
@@ -298,7 +299,7 @@ def answers(reading: Reading) -> pl.DataFrame:
 
 
 def points(reading: Reading) -> pl.DataFrame:
-    """Return the data of a scoring variant: the log-probabilities of every prompt."""
+    """Return the data of a scoring variant: the log-probabilities for every prompt."""
     columns = ("questionnaire", "scale", "axis", "id", "bearing", "cluster", "frame", *NATS)
     table = pl.concat(
         part.rows.select(*columns, "gender", "form", reading=pl.lit(reading.name))

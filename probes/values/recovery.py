@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 TABLES = ("values",)
 PARAMS = Params(n_bootstrap=2000)
-OWN = {"planted_nats", "agree_nats", "disagree_nats", "gender"}  # columns of the study's truth
+OWN = {"planted_nats", "agree_nats", "disagree_nats", "gender"}  # columns of true values
 QUESTION = ("questionnaire", "id", "frame", "form", "gender")
 STATEMENT = "statement, with its opposite"
 
@@ -106,10 +106,10 @@ def _count(rows: Comparison, measure: str, cases: pl.Series, key: dict[str, Any]
 
 
 def true_ratings(points: pl.DataFrame) -> pl.DataFrame:
-    """Return planted ratings by political statement and gender, in the direction of the value.
+    """Return the planted rating of each political statement and gender, in the value's direction.
 
-    ``points``: the table of this name, with the planted log-probabilities true_agree and
-    true_disagree. Statements with an empty axis are apolitical.
+    ``points``: the table of this name, with the planted log-probabilities ``true_agree`` and
+    ``true_disagree`` added. Statements with an empty axis are apolitical.
     """
     x, y = pl.col("true_disagree"), pl.col("true_agree")
     neutral = pl.col("axis") == ""
@@ -130,7 +130,7 @@ def true_ratings(points: pl.DataFrame) -> pl.DataFrame:
 def _error(
     rows: Comparison, answers: pl.DataFrame, rated: pl.DataFrame, key: dict[str, Any]
 ) -> None:
-    """Add the mean absolute error of the measured ratings of a scale."""
+    """Add the mean absolute error of the measured ratings on a scale."""
     turned = pl.when("reversed").then(6 - pl.col("rating")).otherwise("rating")
     true = rated.select("axis", "id", "gender", "cluster", true="rating")
     joined = answers.join(true, on=["axis", "id", "gender"])

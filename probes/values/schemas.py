@@ -16,7 +16,7 @@ WHO = ("feminine", "masculine", "both")
 FITTED = OWN, POOLED, LIKELY = "by gender", "pooled", "by gender, likely half"
 MEASURES = ("value", "agreement")
 COMPARISONS = ("frames", "denied", "opposites", "genders", "methods")
-# significant: neither test, only equivalence, only a difference, both
+# significant tests: none, only of equivalence, only of a difference, both
 VERDICTS = ("undecided", "equivalent", "different", "different, within the margin")
 BASELINES = ("random answers", "always agrees", "always disagrees")
 ALL, CALIBRATION, COMBINED = "all", "calibration", "all"
@@ -60,7 +60,7 @@ PLACE = (MODEL, LANGUAGE, SCALE, READING)
 AXIS = _text("axis", "political value")
 AXIS_OR_NONE = _text("axis", "political value; empty for calibration")
 STATEMENT = _text("id", "id of the statement")
-WHOSE = _category("gender", WHO, "grammatical gender of the template; both: their mean")
+WHOSE = _category("gender", WHO, "grammatical gender of the template; both: mean over genders")
 FORM = _category("form", FORMS, "whether statements are plain or negated")
 FIT = _category(
     "fitted",
@@ -90,7 +90,7 @@ SCHEMAS = {
                 "rating in feminine minus masculine templates, in the direction of the value or of "
                 "agreement",
             ),
-            _text("axis", f"political value, {ALL} of them, or {CALIBRATION} (apolitical)"),
+            _text("axis", f"political value, {ALL} values, or {CALIBRATION} (apolitical)"),
         ),
         *estimates(
             cluster=f"{PAIR}; for {CALIBRATION}: statement",
@@ -98,7 +98,7 @@ SCHEMAS = {
             null="0: no effect of gender; no test of `value` if statements have no opposites",
         ),
         _number("equivalence_low", "lower end of the equivalence test's interval", nullable=True),
-        _number("equivalence_high", "upper end of this interval", nullable=True),
+        _number("equivalence_high", "upper end of the equivalence test's interval", nullable=True),
         _number(
             "p_equivalence_bh",
             "Benjamini-Hochberg p of two one-sided t tests; null hypothesis: the difference is at "
@@ -112,7 +112,7 @@ SCHEMAS = {
         _number("value", "mean rating of the model", nullable=True),
         _number(
             "percentile",
-            "twice the smaller share of respondents, strictly below or strictly above the value",
+            "twice the smaller of the shares of respondents strictly below and above the value",
             nullable=True,
             minimum=0,
             maximum=1,
@@ -137,8 +137,8 @@ SCHEMAS = {
             _category(
                 "comparison",
                 COMPARISONS,
-                "what is correlated: residuals in two templates, of the genders or by two methods, "
-                "or of a statement and its negation (denied) or opposite, whose sign is reversed",
+                "what is correlated: residuals in two templates, of two genders or by two methods, "
+                "or of a statement and, with reversed sign, its negation (denied) or opposite",
             ),
             _text("first", "first side of the comparison"),
             _text("second", "second side of the comparison"),
@@ -146,7 +146,7 @@ SCHEMAS = {
         *estimates(
             cluster=PAIR,
             method=BOOTSTRAP,
-            null="0: independence; one side is permuted over statements, opposites together",
+            null="0: independence; one side is permuted over statements, with opposites together",
         ),
     ),
     "baselines": Schema.keyed(
@@ -177,7 +177,7 @@ SCHEMAS = {
             *(WHOSE, _text("frame", "template"), FORM),
         ),
         _number("bearing", "weight in the value; negative if agreeing is against it"),
-        _text("cluster", "cluster of the statement and its opposite, resampled together"),
+        _text("cluster", "cluster of the statement and its opposite, which are resampled together"),
         _number("disagree_nats", "log-probability of disagreeing", maximum=0),
         _number("agree_nats", "log-probability of agreeing", maximum=0),
     ),

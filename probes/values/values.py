@@ -48,8 +48,8 @@ if TYPE_CHECKING:
 DATASETS = ("statements", "survey")
 OUTPUTS = ("agreement",)
 METHODS = {"faithful": ("together", "sequence"), "corrected": ("l2r", "sequence")}
-LEAST = 2  # minimum number of statements for calibration, as one has no residual spread
-FEW = 2.5  # with fewer independent statements minus 3, the power of correlations is unknown
+LEAST = 2  # minimum number of statements for calibration, as a single one has no residual spread
+FEW = 2.5  # smallest n - 3, for n independent statements, at which power is computed
 OPTIONAL = ("respondents", "standing")  # tables that may have no rows
 FAMILIES = {  # columns whose combinations define the families of tests
     "values": ("model", "language", "scale", "reading"),
@@ -95,7 +95,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 def _table(table: pl.DataFrame, name: str, params: Params) -> pl.DataFrame:
     """Return a table of distinct rows with adjusted p, sorted by key."""
     schema = SCHEMAS[name]
-    table = table.unique(schema.key, keep="last", maintain_order=True)  # rows repeat by scale
+    table = table.unique(schema.key, keep="last", maintain_order=True)  # scales share some rows
     if name == "gender":  # checks of the calibration form a separate family
         table = table.with_columns(checked=pl.col("axis") == schemas.CALIBRATION)
     if name in FAMILIES:
@@ -122,7 +122,7 @@ def _model(
     bearing = about.filter(pl.col("axis") != "")
     if len(neutral) < LEAST or bearing.is_empty():
         raise UserError(
-            "datasets.statements.configs: a language of the outputs lacks statements on values, or "
+            "datasets.statements.configs: a language lacks value or calibration items; add some"
         )
     answered_by = sorted(answered["method"].unique(), reverse=True)
     for scale in sorted(set(bearing["scale"])):
@@ -165,7 +165,7 @@ def consistency(
 
 
 def _pairs(block: Block, err: Mapping[str, Array]) -> Iterator[tuple[str, dict[str, Array]]]:
-    """Yield each comparison with its two named sides, arrays (statements,)."""
+    """Yield each comparison with its two named sides, arrays of shape (statements,)."""
     plain = [c for c, (_, form) in enumerate(block.cells) if form == "plain"]
     residual = err[next(iter(err))]
     by_cell = dict(zip(block.cells, residual.mean(axis=1).T, strict=True))
@@ -188,7 +188,7 @@ def _pairs(block: Block, err: Mapping[str, Array]) -> Iterator[tuple[str, dict[s
 
 
 def correlation(x: Array, y: Array, weights: Array) -> Array:
-    """Return Pearson correlations of (n,) arrays under (n, replicates) weights."""
+    """Return Pearson's r of arrays of shape (n,), with weights of shape (n, replicates)."""
     with np.errstate(invalid="ignore", divide="ignore"):
         mx, my, xx, yy, xy = (
             v @ weights / weights.sum(axis=0) for v in (x, y, x * x, y * y, x * y)
@@ -200,15 +200,15 @@ def correlation(x: Array, y: Array, weights: Array) -> Array:
 def shuffled_p(
     x: Array, y: Array, clusters: NDArray[np.int64], params: Params
 ) -> tuple[float | None, float | None]:
-    """Return a correlation's two-sided permutation p, and the standard error of its z.
+    """Return a correlation's two-sided permutation p, and the standard error of its Fisher z.
 
-    Pairs of a statement and its opposite are permuted as units, and statements within pairs,
-    because their values are similar under the null hypothesis too.
+    Pairs of a statement and its opposite are permuted as units, and the statements also within each
+    pair, because their values are similar under the null hypothesis too.
 
-    The standard error is that of Fisher's z, 1 / sqrt(n - 3), for the effective number of
-    independent statements: permuted correlations have a variance of 1 / (n - 1). Their mean is 0
-    unless statements with and without opposites have different means; detectable effects are
-    distances from it.
+    The standard error is that of Fisher's z, 1 / sqrt(n - 3), for the effective number n of
+    independent statements, which follows from the variance 1 / (n - 1) of permuted correlations.
+    Their mean is 0 unless statements with and without opposites have different means; detectable
+    effects are distances from this mean.
     """
     x, y = x - x.mean(), y - y.mean()
     if not (x.any() and y.any()):
@@ -221,7 +221,7 @@ def shuffled_p(
 
 
 def surveys(folder: Path, statements: pl.DataFrame) -> pl.DataFrame:
-    """Return the respondents of all surveys, with a row for each value and kind of respondents.
+    """Return the respondents of all surveys, with a row for each value and kind of respondent.
 
     Kinds are combinations of gender and infection status, each including the level ``all``. The
     columns are :data:`KIND` and two lists of equal length: ``respondent``, sorted, and ``score``,
@@ -239,7 +239,7 @@ def surveys(folder: Path, statements: pl.DataFrame) -> pl.DataFrame:
         if joined.is_empty() and frame["scale"][0] in set(bearing["scale"]):
             raise UserError(
                 f"{folder / config}.parquet: no answers to statements of {frame['scale'][0]!r}; "
-                "name the columns by the ids of the statements"
+                "name the columns after the ids of the statements"
             )
         tables.append(joined.with_columns(survey=pl.lit(config)))
     load, answer = pl.col("bearing").abs(), pl.col("answer")
@@ -255,7 +255,7 @@ def surveys(folder: Path, statements: pl.DataFrame) -> pl.DataFrame:
 
 
 def respondents(people: pl.DataFrame, params: Params) -> pl.DataFrame:
-    """Return the mean and standard deviation of every kind of respondents."""
+    """Return the mean and standard deviation for every kind of respondent."""
     rows = []
     for kind in people.iter_rows(named=True):
         names, score = kind.pop("respondent"), np.array(kind.pop("score"))
@@ -268,9 +268,9 @@ def respondents(people: pl.DataFrame, params: Params) -> pl.DataFrame:
 
 
 def standing(values: pl.DataFrame, people: pl.DataFrame) -> pl.DataFrame:
-    """Return the percentiles of a gender's values among the respondents of that gender.
+    """Return the percentiles of each gender's values among respondents of that gender.
 
-    As in the paper, the respondents are those not infected, or all if infection is not recorded.
+    As in the paper, only those not infected are used, or all if infection is not recorded.
     """
     healthy = people.filter(infected="no")
     unknown = people.filter(infected=schemas.ALL).join(healthy, on="survey", how="anti")
@@ -288,7 +288,7 @@ def standing(values: pl.DataFrame, people: pl.DataFrame) -> pl.DataFrame:
 def baselines(statements: pl.DataFrame, language: str, params: Params) -> pl.DataFrame:
     """Return the values of random responses, and of constant agreement or disagreement.
 
-    In random responses P is uniform on (0, 1), as if statements were exchangeable with apolitical
+    In random responses, P is uniform on (0, 1), as for statements exchangeable with apolitical
     ones.
     """
     rows = []
@@ -320,5 +320,5 @@ def percentile(value: float, answers: Array) -> float:
     """
     answers = np.asarray(answers, dtype=np.float64)
     if answers.ndim != 1 or not len(answers):
-        raise ValueError("needs a vector of answers")
+        raise ValueError("answers must be a nonempty vector")
     return 2 * float(min((answers < value).mean(), (answers > value).mean()))
