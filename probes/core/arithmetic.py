@@ -11,8 +11,7 @@ def same_arithmetic(*, training: bool = False) -> None:
 
     The last bits of MKL's exp and log differ between Intel and AMD processors; those of the torch,
     MKL and oneDNN kernels differ between processors with and without AVX-512. The code path shared
-    by all CPUs is up to twice as slow; GPUs are unaffected. After torch is imported, calls have no
-    effect.
+    by all CPUs is up to twice as slow; GPUs are unaffected. Later calls have no effect.
 
     Parameters
     ----------

@@ -41,17 +41,17 @@ class Classifier(Adapter):
         self.mask_token = str(self.tokens.tokenizer.mask_token or "")
         config = self.model.config
         if config.problem_type == "regression" or config.num_labels < 2:
-            raise UserError(f"models.{name}: unsupported, since it predicts a score and no labels")
+            raise UserError(f"models.{name}: unsupported, since it predicts a score, not labels")
         self.several = config.problem_type == "multi_label_classification"
         self.labels = tuple(str(config.id2label[i]) for i in range(config.num_labels))
         self.head = HeadOnly(self.model.get_submodule(self.model.base_model_prefix))
-        self.narrow = self.head.shorten(self.model)  # True if the head reads one token only
+        self.narrow = self.head.shorten(self.model)  # True if the head reads only one token
 
     def load(self, where: Path, *, pickles: bool) -> Any:
-        """Return the model from a folder."""
+        """Load the model from a folder."""
         model = super().load(where, pickles=pickles)
-        if model.config.pad_token_id is None:  # decoders read the last token before the
-            model.config.pad_token_id = -1  # padding, which batches do not have
+        if model.config.pad_token_id is None:  # decoders read the last token before padding
+            model.config.pad_token_id = -1  # matches no token: batches have no padding
         return model
 
     def classify(self, texts: Iterable[str]) -> Iterator[Classes]:
@@ -79,9 +79,9 @@ class Classifier(Adapter):
     def _read(
         self, inputs: dict[str, list[list[int]]], read: Callable[[torch.Tensor], torch.Tensor]
     ) -> NDArray[np.float64]:
-        """Apply ``read`` to the logits (texts, labels).
+        """Apply ``read`` to the logits, which have shape (texts, labels).
 
-        Texts of equal length share a batch with a minimum number of rows, so that no text is padded
+        Each batch has texts of equal length and a minimum number of rows, so that no text is padded
         and no output depends on other texts.
         """
 

@@ -54,7 +54,7 @@ class Endpoint(Params):
     key: str | None = Field(
         None,
         pattern=r"^[A-Z][A-Z0-9_]*$",
-        description="name of the environment variable with the key; never the key itself",
+        description="environment variable that contains the key; never the key itself",
     )
     token_budget: int = Field(
         1_000_000, ge=1, description="number of prompt and response tokens after which a run stops"
@@ -76,14 +76,14 @@ class Model(Params):
         "an endpoint",
     )
     dtype: Literal["float32", "float64", "bfloat16"] = Field(
-        "float32", description="arithmetic of the model"
+        "float32", description="data type of the model's arithmetic"
     )
     context: str = Field(
-        "", description="text before prompts (XLNet expects long inputs); part of the outputs"
+        "", description="text placed before prompts (XLNet expects long inputs); saved in outputs"
     )
     pickles: bool = Field(
         False,
-        description="load weights from pickles without safetensors; their code is not "
+        description="load weights from pickles if there are no safetensors; code in pickles is not "
         "executed, but safetensors are safer",
     )
     languages: list[str] | None = Field(
@@ -100,13 +100,13 @@ class Model(Params):
     )
 
     def among(self, languages: Sequence[str]) -> list[str]:
-        """Return those languages of a probe in which the model is prompted."""
+        """Return the languages of a probe in which the model is prompted."""
         return [code for code in languages if self.languages is None or code in self.languages]
 
     @model_validator(mode="after")
     def _one_origin(self) -> Model:
         if bool(self.id) == bool(self.endpoint):
-            raise ValueError("give id and revision, or endpoint: one of them")
+            raise ValueError("give either id and revision, or endpoint")
         if bool(self.endpoint) != (self.kind == "remote"):
             raise ValueError("kind: remote requires endpoint and vice versa")
         if self.id and not self.revision and not _local(self.id):
@@ -124,7 +124,7 @@ def _local(name: str) -> bool:
 
 
 def pointer(name: str, data: Path = DATA) -> Path:
-    """Return the path of the file with the id, revision and file hashes of a model."""
+    """Return the path of the file that contains a model's id, revision and file hashes."""
     world = data / WORLDS.relative_to(DATA) / name / MANIFEST
     return world if world.is_file() else data / MODELS.relative_to(DATA) / name / POINTER
 
@@ -151,6 +151,6 @@ def model(name: str, data: Path = DATA) -> Model:
     if name not in entries or not NAME.fullmatch(name):
         names = ", ".join([*entries, *worlds()]) or "none"
         raise UserError(
-            f"params.yaml: no model {name!r} under models, nor a world; available: {names}"
+            f"params.yaml: no model or control model is named {name!r}; available: {names}"
         )
     return section(f"models.{name}", Model)
