@@ -106,7 +106,7 @@ class Model(Params):
     @model_validator(mode="after")
     def _one_origin(self) -> Model:
         if bool(self.id) == bool(self.endpoint):
-            raise ValueError("give either id and revision, or endpoint")
+            raise ValueError("give id and revision, or endpoint: one of them")
         if bool(self.endpoint) != (self.kind == "remote"):
             raise ValueError("kind: remote requires endpoint and vice versa")
         if self.id and not self.revision and not _local(self.id):

@@ -220,8 +220,8 @@ class Tokens:
         """
         if length > longest:
             raise UserError(
-                f"models.{self.name}: the prompt {text!r} has {length} tokens, but the model "
-                f"takes at most {longest}; remove the row, since texts are never truncated"
+                f"models.{self.name}: the prompt {text!r} has {length} tokens, the model takes "
+                f"{longest}; remove the row, since texts are never truncated"
             )
 
     def opening(self) -> list[int]:
