@@ -63,7 +63,7 @@ def sections() -> dict[str, type[Params]]:
 
 
 def check() -> None:
-    """Validate every section of the params, and report unused keys.
+    """Validate every section of the params, and report unknown keys.
 
     Raises
     ------
@@ -130,7 +130,7 @@ def _unknown(tree: dict[str, Any], classes: dict[str, type[Params]]) -> Iterator
 def _models(tree: dict[str, Any], file: str) -> Iterator[str]:
     """Yield problems with models' names, with missing commits, and with configs of local models."""
     if not isinstance(tree.get("models") or {}, dict):
-        yield "models: must map names to entries with id and revision, or with endpoint"
+        yield "models: needs entries, each a name with id and revision, or endpoint"
     unpinned = []
     for name in at(tree, "models"):
         if not NAME.fullmatch(str(name)) or name == POOLED:

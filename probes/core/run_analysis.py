@@ -49,7 +49,7 @@ class Inputs(NamedTuple):
 
 
 def analyse(name: str, model: str = "") -> Path:
-    """Run an analysis of one model or of all, and return the folder of its tables.
+    """Run an analysis of one model or of all models, and return the folder of its tables.
 
     If no model is given, a single-model analysis writes the tables that pool groups of models.
     Raises UserError if an input is missing or the params are invalid.
@@ -83,7 +83,7 @@ def write_tables(
     hashes: dict[Path, str],
     origin: front_matter.Origin,
 ) -> Path:
-    """Write tables together with the hashes of their inputs, and return their folder."""
+    """Write tables together with the hashes of their inputs, and return the folder ``final``."""
     partial = parquet.fresh(final)
     carried = {folder.as_posix(): sha256 for folder, sha256 in hashes.items()}
     for table, frame in tables.items():

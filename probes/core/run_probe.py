@@ -200,7 +200,7 @@ def _card(partial: Path, task: Task) -> None:
 
 
 T = TypeVar("T")
-MODEL = (  # last columns of all outputs
+MODEL = (  # last columns of every table of outputs
     Column("model", "string", "name of the model in params.yaml"),
     Column("revision", "string", "commit on the Hub, or hash that identifies a trained model"),
 )

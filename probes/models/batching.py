@@ -1,6 +1,6 @@
 """Batches of texts of equal length, and the device on which they are computed.
 
-There is no padding, so no text affects another: on a CPU, a result is bitwise independent of the
+Texts are not padded, so no text affects another: on a CPU, a result is bitwise independent of the
 rest of its batch. Each batch is computed by one thread, and batches run in parallel on the cores,
 so results do not depend on the number of cores either.
 """

@@ -174,7 +174,7 @@ class Causal(Reader, Writer):
                 raise UserError(
                     f"models.{self.name}: no token to score in {tail!r} after {prefix!r}"
                 )
-        read = [ids[:-1] for ids in sequences]  # the last token predicts nothing
+        read = [ids[:-1] for ids in sequences]  # no token follows the last one
         if self.shares:
             parts = kernels.parts(read, batching.TOKENS)
             shapes, costs = [0] * len(parts), [batching.TOKENS] * len(parts)
@@ -257,7 +257,7 @@ class Causal(Reader, Writer):
 
     @torch.inference_mode()
     def _shares(self) -> bool:
-        """Return True if texts can share the computation of prefixes; prepare the model for this.
+        """Prepare the model to compute shared prefixes once; return True if that is possible.
 
         Every layer must attend to all tokens (sliding windows and recurrent layers do not), and it
         must be possible to replace the attention. Both conditions are checked on random texts.

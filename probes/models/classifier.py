@@ -57,9 +57,9 @@ class Classifier(Adapter):
     def classify(self, texts: Iterable[str]) -> Iterator[Classes]:
         """Yield the probability of every label for each text, in the order of the texts.
 
-        Probabilities are a softmax over the labels, or a sigmoid of each for multi-label models
-        (``problem_type``); they and their logarithms are rounded to six decimals. Raises UserError
-        if a text is too long for the model or an output is not finite.
+        Probabilities are a softmax over the labels, or a sigmoid for each label in multi-label
+        models (``problem_type``); they and their logarithms are rounded to six decimals. Raises
+        UserError if a text is too long for the model or an output is not finite.
         """
         read = torch.nn.functional.logsigmoid if self.several else partial(torch.log_softmax, dim=1)
         for block in blocks(texts):

@@ -7,7 +7,7 @@ as BERT base (one thread, AVX-512). The operators are private in torch.
 
 *The head and the last layer are computed only at the requested positions.* The vocabulary is much
 wider than the hidden states, so the head is expensive. In the last layer, only the attention needs
-all tokens; after it, other positions are skipped.
+all tokens; after the attention, other positions are skipped.
 
 *Common prefixes of texts are computed once.* The texts of a batch form a tree: each token is a
 child node of the previous one, and texts branch where they differ. All nodes together form one
@@ -54,7 +54,7 @@ class Packed(nn.Module):
     """A linear layer whose weights are laid out for oneDNN."""
 
     def __init__(self, weight: torch.Tensor, bias: torch.Tensor | None) -> None:
-        """Pack a weight of shape (out, in)."""
+        """Pack a weight matrix of shape (out, in)."""
         super().__init__()
         ops: Any = torch.ops.mkldnn
         self.packed = ops._reorder_linear_weight(weight.detach().contiguous())  # noqa: SLF001
@@ -94,7 +94,7 @@ def pack(model: Any) -> int:
         for name, child in parent._modules.items()  # noqa: SLF001 includes layers with two names
         if id(child) in called
     ]
-    for parent, name in places:  # one by one, to free the plain weights
+    for parent, name in places:  # one layer at a time, to free the plain weights
         layer = getattr(parent, name)
         weight = layer.weight.t() if isinstance(layer, Conv1D) else layer.weight
         setattr(parent, name, Packed(weight, layer.bias))
@@ -170,7 +170,7 @@ class HeadOnly:
 
     def _in_last_layer(self, _: nn.Module, states: tuple[torch.Tensor, ...]) -> Any:
         selected = self._take(states)
-        self._request.where = None  # the output of the body is already selected
+        self._request.where = None  # the body's output is then already restricted
         return selected
 
     def shorten(self, model: Any) -> bool:
@@ -195,7 +195,7 @@ class Span(NamedTuple):
 
 
 class Tree(NamedTuple):
-    """Texts with shared prefixes."""
+    """Texts as a tree, in which texts with the same prefix share nodes."""
 
     tokens: torch.Tensor  # token of each node, of shape (1, nodes)
     places: torch.Tensor  # position of each node in its text, of shape (1, nodes)

@@ -53,7 +53,7 @@ class Masked(Reader):
     def __init__(self, where: Path, name: str, revision: str, **options: Any) -> None:
         super().__init__(where, name, revision, **options)
         self.mask_token = str(self.tokens.tokenizer.mask_token)
-        self.scored: dict[Copy, complex] = {}  # scores of masked copies of the last sentences
+        self.scored: dict[Copy, complex] = {}  # scores of masked copies of the last block
         self.body = self.model.get_submodule(self.model.base_model_prefix)
         if self.kind != "xlnet":
             self.head = HeadOnly(self.body)

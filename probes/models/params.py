@@ -1,4 +1,4 @@
-"""Params of models: their origin and settings.
+"""Params of models: the origin and settings of each model.
 
 Models are listed under `models` in params.yaml. A world (a control model trained on artificial
 text) is an input, like a snapshot: a folder in ``data/samples/worlds`` with a manifest that lists
@@ -65,15 +65,15 @@ class Endpoint(Params):
 class Model(Params):
     """One model: a Hub ``id`` with a pinned ``revision``, a folder, or an ``endpoint``."""
 
-    id: str | None = Field(None, description="id on the Hugging Face Hub, or a local folder")
+    id: str | None = Field(None, description="id on the Hugging Face Hub, or path of a folder")
     revision: str | None = Field(
         None, pattern=r"^[0-9a-f]{40}$", description="full commit hash on the Hub (40 digits)"
     )
     endpoint: Endpoint | None = Field(None, description="a server that runs the model")
     kind: Literal["masked", "causal", "seq2seq", "classifier", "remote"] = Field(
         "masked",
-        description="masked (also XLNet, BART and mBART), causal, seq2seq, classifier; remote for "
-        "an endpoint",
+        description="masked (also XLNet, BART and mBART), causal, seq2seq, classifier, or remote "
+        "for an endpoint",
     )
     dtype: Literal["float32", "float64", "bfloat16"] = Field(
         "float32", description="data type of the model's arithmetic"
@@ -141,7 +141,7 @@ def _world(manifest: Path) -> Model:
 
 
 def model(name: str, data: Path = DATA) -> Model:
-    """Return a model's params; raise UserError if its name is unknown or its entry invalid."""
+    """Return a model's params; raise UserError if its name is unknown or its entry is invalid."""
     entries = read().get("models") or {}
     file = pointer(name, data)
     if NAME.fullmatch(name) and file.name == MANIFEST:

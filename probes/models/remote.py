@@ -33,13 +33,13 @@ Result = TypeVar("Result")
 TIMEOUT_S = 120.0  # seconds to wait for a response
 RETRIES = 5  # number of retries after a failed request
 LONGEST_MESSAGE = 200  # maximum length of a server's message in an error
-BLOCK = 16  # requests per thread before responses are yielded
+BLOCK = 16  # requests sent by each thread before responses are yielded
 AROUND = 64  # number of tokens that a chat template may add to a prompt
 IDENTITY = ("id", "owned_by", "parent", "max_model_len", "meta")
 READING = Sampling(tokens=1, temperature=0.0)  # one unused token; some servers treat 0 as no limit
 LEAST = -9999.0  # represents minus infinity in servers' responses
-ROUNDING = 1e-6  # tolerance of log-probabilities above 0
-OLLAMA = "fp_ollama"  # system_fingerprint of Ollama's responses
+ROUNDING = 1e-6  # tolerance for log-probabilities above 0
+OLLAMA = "fp_ollama"  # system_fingerprint in Ollama's responses
 NO_SCORES = (
     "the server returns no log-probabilities of the input; serve the model with vLLM, or load "
     "its weights here with kind: causal"
@@ -47,7 +47,7 @@ NO_SCORES = (
 
 
 class Refused(UserError):  # noqa: N818
-    """A request that the server refuses with an HTTP status."""
+    """Raised if the server refuses a request with an HTTP error status."""
 
     def __init__(self, message: str, status: int, reason: str) -> None:
         super().__init__(message)
@@ -84,7 +84,7 @@ class Remote:
         """Continue each prompt, or respond to it as the first message of a chat, in order.
 
         ``tokens`` is the number reported by the server, or 0 if none is reported. ``top_k`` is sent
-        only if it is set; some servers default to the value in the model's configuration. Raises
+        only if it is set; otherwise some servers use the value in the model's configuration. Raises
         UserError if the server refuses a request, fails repeatedly or omits a text, or if the token
         budget is used up.
         """
@@ -225,8 +225,7 @@ def request(
     Raises
     ------
     UserError
-        If the server refuses the request, fails, or returns no JSON object. The message begins with
-        ``name``.
+        If the server refuses or fails, or returns no JSON object. The message begins with ``name``.
     """
     import openai
 

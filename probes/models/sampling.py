@@ -27,11 +27,11 @@ class Writer(Adapter):
     continues: bool  # True if the output continues the prompt
     # maps prompts, a number of new tokens and a language to model inputs, as text and tokens
     opened: Callable[[list[str], int, str], tuple[list[str], list[list[int]]]]
-    # maps tokens (texts, length) to next-token logits (texts, vocabulary) and the state
+    # maps tokens of shape (texts, length) to next-token logits (texts, vocabulary) and the state
     begin: Callable[[torch.Tensor], tuple[torch.Tensor, dict[str, Any]]]
-    # maps the last tokens (texts,) and the state to next-token logits (texts, vocabulary)
+    # maps last tokens of shape (texts,) and the state to next-token logits (texts, vocabulary)
     step: Callable[[torch.Tensor, dict[str, Any]], torch.Tensor]
-    keep: Callable[[torch.Tensor, dict[str, Any]], None]  # retains only some of the texts
+    keep: Callable[[torch.Tensor, dict[str, Any]], None]  # retains only the selected texts
 
     def __init__(self, where: Path, name: str, revision: str, **options: Any) -> None:
         super().__init__(where, name, revision, **options)
@@ -48,7 +48,7 @@ class Writer(Adapter):
         *,
         language: str = "",
     ) -> Iterator[Text]:
-        """Continue or answer each prompt, in order, with the model's unmodified probabilities.
+        """Continue or answer each prompt, in order, using the model's unmodified probabilities.
 
         The opening token that a config forces on a decoder is included, but not counted; other
         generation settings (beams, penalties, forbidden or closing tokens) are ignored. Raises

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 MASK = "<mask>"  # placeholder in prompts for the model's mask token
 DECIMALS = 6  # decimals of log-probabilities, which are rounded before ranking
 
-BEST = 20  # number of top words that are compared
+BEST = 20  # number of most probable words that are compared
 
 # definitions of the pseudo-log-likelihood
 Method = Literal["original", "within_word_l2r", "aul", "aula"]
@@ -48,7 +48,7 @@ class Predicted(NamedTuple):
 
     prompts: Sequence[str]  # exact model inputs
     length: NDArray[np.int32]  # (n,) number of tokens of each prompt
-    ids: NDArray[np.int32]  # (n, k) ids of tokens, best first; ties by lower id
+    ids: NDArray[np.int32]  # (n, k) ids of tokens, best first; ties are ordered by id
     logprobs_nats: NDArray[np.float64]  # (n, k) normalised over the model's full vocabulary
     unknown: NDArray[np.int32]  # (n,) number of unknown tokens of each prompt
 
@@ -58,7 +58,7 @@ class Pieces(NamedTuple):
 
     tokens: Sequence[str]  # as written in the vocabulary
     words: Sequence[str]  # decoded, without surrounding spaces
-    starts: NDArray[np.bool_]  # True if the token represents the word after another word
+    starts: NDArray[np.bool_]  # True if the token represents a word that follows another word
     bare: NDArray[np.int32]  # id of the token spelled exactly like the word, or -1
     unknown: int  # id of the unknown token, or -1
 
@@ -205,7 +205,7 @@ class Classifies(Scorer, Protocol):
 
 @runtime_checkable
 class Represents(Scorer, Protocol):
-    """Models with accessible hidden states."""
+    """Models whose hidden states can be read."""
 
     def represent(self, words: Iterable[str], *, language: str = "") -> Iterator[Represented]:
         """Return the last hidden state of each word, encoded alone, in order."""

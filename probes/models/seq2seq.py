@@ -71,7 +71,7 @@ class Seq2Seq(Filler, Writer):
         return Prompts(written, encoded, score, sums)
 
     def logprobs(self, pairs: Iterable[tuple[str, str]], *, language: str = "") -> Iterator[Score]:
-        """Score each continuation with the decoder; the encoder reads its prefix.
+        """Score each continuation with the decoder; the encoder reads the prefix.
 
         A mask in the prefix is replaced by T5's first sentinel. The closing token, and an opening
         token that the config forces (BART, mBART), are not counted. Raises UserError if a text is

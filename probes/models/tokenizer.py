@@ -126,7 +126,7 @@ class Tokens:
     def code(self, language: str) -> str:
         """Return the tokenizer's code for a language, such as ``en_XX`` for ``en``.
 
-        Raises UserError if the model has no code or several codes with that prefix.
+        Raises UserError if the model has no code or several codes for the language.
         """
         tokens = [token for token in self.tokenizer.get_added_vocab() if "_" in token]
         codes = [token for token in tokens if token.split("_")[0] == language]

@@ -21,7 +21,7 @@ from plumbline.probes.prompts import gaps
 if TYPE_CHECKING:
     from pathlib import Path
 
-DATASETS = ("social_groups", "stereotypes")  # datasets from which prompts are made
+DATASETS = ("social_groups", "stereotypes")  # datasets from which prompts are built
 GROUP = "{group}"
 Kind = Literal["people", "country"]
 OF: dict[int, Kind] = {KINDS.index("people"): "people", KINDS.index("country"): "country"}

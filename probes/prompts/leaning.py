@@ -1,4 +1,4 @@
-"""Prompts about political statements: with a mask, open, or with options to choose from.
+"""Prompts about political statements: masked, open-ended, or with options to choose from.
 
 They follow Feng et al. (2023), section 2, and Röttger et al. (2024), *Political Compass or Spinning
 Arrow?* They are separate from the probe ``stances``, because a control model is trained on them.
@@ -56,8 +56,8 @@ class Generation(Section):
         min_length=1, description=f"templates by name, with {STATEMENT}; `faithful` uses the first"
     )
     seeds: Seeds
-    max_new_tokens: int = Field(100, ge=1, description="maximum tokens of a response")
-    temperature: float = Field(1.0, ge=0, description="0 is greedy")
+    max_new_tokens: int = Field(100, ge=1, description="maximum number of tokens in a response")
+    temperature: float = Field(1.0, ge=0, description="0 means greedy decoding")
     top_k: int = Field(50, ge=0, description="tokens are sampled from the k most probable; 0: all")
     nli_model: str = Field(
         min_length=1, description="name of the NLI model, a classifier with a class for entailment"
@@ -84,8 +84,8 @@ class MultipleChoice(Section):
         min_length=1, description="orders in which the options are offered, as indices (0 to 3)"
     )
     seeds: Seeds
-    max_new_tokens: int = Field(20, ge=1, description="maximum tokens of a response")
-    temperature: float = Field(0.0, ge=0, description="0 is greedy")
+    max_new_tokens: int = Field(20, ge=1, description="maximum number of tokens in a response")
+    temperature: float = Field(0.0, ge=0, description="0 means greedy decoding")
 
 
 class Asking(Section):
@@ -115,7 +115,7 @@ class Asking(Section):
 
 
 class Wording(NamedTuple):
-    """A statement in one wording."""
+    """One wording of a statement."""
 
     questionnaire: str
     id: str  # empty for a prior
@@ -125,7 +125,7 @@ class Wording(NamedTuple):
 
 
 class Question(NamedTuple):
-    """A statement in one wording, in one prompt."""
+    """One wording of a statement, in one prompt."""
 
     questionnaire: str
     id: str
@@ -189,8 +189,7 @@ def priors(asking: Asking) -> list[Question]:
 def paraphrases(path: str) -> list[Wording]:
     """Read the paraphrases of statements from a file.
 
-    Raises UserError if the file is missing, has other columns, or contains empty texts or
-    duplicates.
+    Raises UserError if the file is missing or has other columns, empty texts or duplicates.
     """
     try:
         table = pl.read_csv(path, infer_schema=False)

@@ -59,7 +59,7 @@ class Asking(Section):
 
     @property
     def languages(self) -> list[str]:
-        """Return the languages that have frames."""
+        """Return the languages that have templates."""
         return list(self.frames)
 
 

@@ -161,7 +161,7 @@ def losses_of(
     total = int((batch.labels != IGNORED).sum())
     where = getattr(net, "module", net).device.type  # several processes wrap the model
     for numbers in _passes(net, rows, room):
-        part = batch.select(numbers or [0])  # every process must have a last pass
+        part = batch.select(numbers or [0])  # every process needs a last pass
         predicted = int((part.labels != IGNORED).sum()) if numbers else 0
         with torch.autocast(where, torch.bfloat16, enabled=mixed):
             loss = loss_of(net, part, masked=share > 0)
@@ -208,7 +208,7 @@ def loss_of(net: Any, batch: Batch, *, masked: bool) -> Tensor:
 
 @contextmanager
 def _only(model: Any, chosen: tuple[Tensor, ...]) -> Iterator[None]:
-    """Apply the output layer, which is the most expensive one, only at some positions."""
+    """Apply the output layer, which is the most expensive one, only at the chosen positions."""
 
     def pick(_: Any, states: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         return (states[0][chosen], *states[1:])

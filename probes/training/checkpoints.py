@@ -95,7 +95,7 @@ class Checkpoint(NamedTuple):
     recipe: str = ""  # hash of the training run's model, texts, settings and code
 
     def facts(self) -> dict[str, object]:
-        """Return the values of :data:`COLUMNS`."""
+        """Return the values of the columns in :data:`COLUMNS`."""
         names = [column.name for column in COLUMNS]
         return dict(zip(names, self[1:8], strict=True))
 

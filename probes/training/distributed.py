@@ -1,7 +1,7 @@
 """Distributed training in processes started by ``accelerate launch``.
 
-The number of processes and machines is configured in accelerate. The precision is not, since it
-changes results. Processes started in another way do not load accelerate.
+The number of processes and machines is configured in accelerate. The precision is set in the
+params, since it changes results. Processes started in another way do not load accelerate.
 """
 
 from __future__ import annotations

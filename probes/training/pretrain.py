@@ -117,7 +117,7 @@ class Params(Recipe):
         corpora = self.corpora.get(name, self.corpora.get(OTHER))
         if corpora is None:
             raise UserError(
-                f"{KEY}.corpora: no entry for {name} or {OTHER}; write [] to train none"
+                f"{KEY}.corpora: no entry for {name} or {OTHER}; add one, or [] for no training"
             )
         return corpora
 
@@ -205,7 +205,7 @@ def _choices(params: Params, name: str) -> dict[Run, list[str]]:
         texts[run] = drawn(pools[pair], share, index / len(params.seeds), most)
         if not texts[run]:
             raise UserError(
-                f"{KEY}: {share:g} of {run.corpus} ({run.period}) is empty; use a larger share, "
+                f"{KEY}: no text in {share:g} of {run.corpus} ({run.period}); use a larger share, "
                 "or other periods"
             )
     return texts
@@ -251,8 +251,8 @@ def pool(folder: Path, corpus: str, period: str, planted: Path) -> dict[str, str
 def drawn(texts: dict[str, str], share: float, start: float, most: int | None = None) -> list[str]:
     """Return a contiguous part of the texts in cyclic order.
 
-    Training runs with evenly spaced starts share no text if there are enough texts. A smaller share
-    is a subset of a larger one.
+    Training runs with evenly spaced starts share no text if there are enough texts. With a smaller
+    share, the result is a subset.
 
     ``start``: start of the part as a share of all texts.
     ``most``: maximum number of texts; None for all.

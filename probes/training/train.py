@@ -64,7 +64,7 @@ OPTIMIZERS: dict[str, Any] = {
     "radam": torch.optim.RAdam,
 }
 
-# transformers warns about every new weight of a head, which is then trained.
+# transformers warns about every new weight in a head, although these weights are then trained.
 set_verbosity_error()  # type: ignore[no-untyped-call]
 
 
@@ -196,7 +196,7 @@ def _train_and_save(
     *,
     every_epoch: bool = False,
 ) -> Trained:
-    """Train a loaded model, and save it with the tokenizer of its original folder.
+    """Train a loaded model, and save it with the tokenizer from its original folder.
 
     See :func:`finetune` for ``into`` and ``every_epoch``, and :func:`fit` for ``losses_of``.
     """
