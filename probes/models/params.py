@@ -151,6 +151,6 @@ def model(name: str, data: Path = DATA) -> Model:
     if name not in entries or not NAME.fullmatch(name):
         names = ", ".join([*entries, *worlds()]) or "none"
         raise UserError(
-            f"params.yaml: no model or control model is named {name!r}; available: {names}"
+            f"params.yaml: no model {name!r}, and no such control model; available: {names}"
         )
     return section(f"models.{name}", Model)
