@@ -247,7 +247,7 @@ def _plan(arguments: Arguments) -> None:
     from plumbline.probes.commands import cost
 
     if not arguments.seconds > 0:
-        raise UserError(f"--seconds: must be above 0, not {arguments.seconds:g}")
+        raise UserError(f"--seconds: {arguments.seconds:g}; a trial must last more than 0 seconds")
     print(cost.table(arguments.seconds, arguments.model))
 
 
