@@ -23,8 +23,8 @@ EACH = {  # analyses of single models
     "clusters": "k-means clusters of the words of a gender by hidden states",
     "subgroups": "gender and sentiment in subgroups of people",
 }
-POOLED = "pooled"  # folder of the tables over groups of models
-OF_GROUPS = {"pmi": "pooled_pmi"}  # the simulation of each analysis with pooled tables
+POOLED = "pooled"  # folder of the tables that pool groups of models
+OF_GROUPS = {"pmi": "pooled_pmi"}  # by analysis with pooled tables, the name of its simulation
 ALL = {  # analyses over all models at once
     "sentiment": "sentiments of the words that deviate most, by gender",
     "averages": "sentiment shares by language, averaged over models",
@@ -41,16 +41,16 @@ ALL = {  # analyses over all models at once
     "ensemble": "votes of classifiers of differently pretrained models, compared with one",
     "reliability": "sources of variation in the scores of all studies, and their reliability",
 }
-ACROSS = ("reliability",)  # folders that contain an analysis over all studies
-ASIDE = {  # analyses of models that the user names, each in a folder of its name; not stages
+ACROSS = ("reliability",)  # folders with an analysis across all studies
+ASIDE = {  # analyses of models named by the user; each has its own folder, and none is a stage
     "comparison": "differences between two models over the same names, groups, statements, texts",
 }
 CALIBRATED = {name: name for name in EACH} | {tables: name for name, tables in OF_GROUPS.items()}
-CALIBRATED |= {name: name for name in (*ALL, *ASIDE)}  # the analysis of each table of error rates
+CALIBRATED |= {name: name for name in (*ALL, *ASIDE)}  # analysis, by table of error rates
 
 
 def module_of(name: str) -> str:
-    """Return the name of the module of a probe or an analysis."""
+    """Return the name of the module that implements a probe or an analysis."""
     if name in ASIDE:
         return f"plumbline.probes.{name}.{name}"
     (study,) = [s for s in (*STUDIES, *ACROSS) if (_HERE / s / f"{name}.py").is_file()]

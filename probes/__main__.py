@@ -21,13 +21,9 @@ if TYPE_CHECKING:
     Arguments = argparse.Namespace
 
 STAGE = "(a stage of dvc.yaml)"
-TRAINS = (
-    "after_training",
-    "finetuned_classifiers",
-    "pretrain",
-)  # the trained weights depend on the last bits
+TRAINS = ("after_training", "finetuned_classifiers", "pretrain")  # sensitive to rounding
 TRAINING, MODELS = "plumbline.probes.training.train", "plumbline.probes.models.forward"
-IN_PARALLEL = {  # commands that run their models in parallel, each on one core: what they import
+IN_PARALLEL = {  # commands that run models in parallel, one core each, and what they import
     "clusters": "plumbline.probes.politicians.clusters",
     "finetuned_classifiers": TRAINING,
     "latent": "plumbline.probes.politicians.latent_model",
@@ -86,13 +82,13 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_others(command: Callable[..., Callable[..., argparse.Action]]) -> None:
-    """Add the commands for waves, imported outputs, annotations, costs and results."""
+    """Add the commands waves, import, annotate, plan, recovery and report."""
     about = f"tables of changes between two waves of suggestions {STAGE}"
     add = command("waves", about, _waves)
     add("earlier", nargs="?", help="folder of a wave (default: as in the params)")
     add("later", nargs="?", help="folder of a later wave")
     add("--into", type=Path, help="folder of the tables: data/tables/waves")
-    add = command("import", "tables of the study stereotypes from outputs of others", _import)
+    add = command("import", "make the tables of the study stereotypes from other outputs", _import)
     pair = {"type": _pair, "metavar": "NAME=FILE"}
     add("lists", nargs="*", **pair, help="words of each query, as JSON or CSV")
     about = "CSV file with the percentage of each affect, by group"
@@ -101,12 +97,12 @@ def _add_others(command: Callable[..., Callable[..., argparse.Action]]) -> None:
     about = "scores of the lists (default: typicality, nats)"
     add("--scores", choices=scores, default=scores[0], help=about)
     add("--into", type=Path, required=True, help="folder of outputs and tables")
-    about = "sample answers of a model for people to label, or compare labelled sheets"
+    about = "sample a model's answers for people to label, or compare labelled sheets"
     add = command("annotate", about, _annotate)
     add("model", help="name in params.yaml")
     add("sheets", nargs="*", type=Path, help="labelled sheets to compare; none: sample answers")
     add("--into", type=Path, help="folder of the sheets to be labelled")
-    add("--answers", type=int, default=110, help="number to label (default: 110)")
+    add("--answers", type=int, default=110, help="number of answers to label (default: 110)")
     add("--annotators", type=int, default=3, help="number of sheets (default: 3)")
     add = command("plan", "estimate prompts, disk space and hours of the probes", _plan)
     add("model", nargs="?", default="", help="name in params.yaml; default: all")
@@ -117,9 +113,9 @@ def _add_others(command: Callable[..., Callable[..., argparse.Action]]) -> None:
 
 
 def _add_execution(add: Callable[..., argparse.Action]) -> None:
-    """Add the options of execution, which do not change the outputs."""
+    """Add the execution options, which do not change the outputs."""
     runner = os.environ.get("PLUMBLINE_RUNNER", "local")
-    about = "local process or Ray cluster (default: PLUMBLINE_RUNNER, or local)"
+    about = "local processes or a Ray cluster (default: PLUMBLINE_RUNNER, or local)"
     add("--runner", choices=["local", "ray"], default=runner, help=about)
     workers = os.environ.get("PLUMBLINE_WORKERS", "0")
     about = "processes on the cluster; 0: one per GPU, or all cores but one (PLUMBLINE_WORKERS)"
@@ -159,7 +155,7 @@ def _use(arguments: Arguments) -> None:
     from plumbline.probes.commands.params_overlay import use
 
     sources = use(arguments.file, arguments.date, mirror=arguments.mirror is not None)
-    print(f"params: as {arguments.file} has it; `git diff` shows what is new")
+    print(f"params: set as in {arguments.file}; `git diff` shows the changes")
     options = f"--date {arguments.date}"
     options += f" --mirror {arguments.mirror}" if arguments.mirror else ""
     for source in sources:
@@ -187,7 +183,7 @@ def _import(arguments: Arguments) -> None:
 
 
 def _require_models(arguments: Arguments) -> list[str]:
-    """Return the models of a command; report an unknown one before torch is loaded."""
+    """Return the models named in a command, checking the names before torch is loaded."""
     from plumbline.probes.models.params import model
 
     names: list[str] = getattr(arguments, "model", [])
@@ -235,7 +231,7 @@ def _waves(arguments: Arguments) -> None:
 
     params, earlier = section("waves", waves.Params), arguments.earlier
     if earlier and not arguments.later:
-        raise UserError(f"waves {earlier}: name two waves, the earlier first, or none")
+        raise UserError(f"waves {earlier}: the later wave is missing; name both or none")
     if earlier:
         params = params.model_copy(update={"earlier": earlier, "later": arguments.later})
     tables = waves.run(None, params)
@@ -247,7 +243,7 @@ def _plan(arguments: Arguments) -> None:
     from plumbline.probes.commands import cost
 
     if not arguments.seconds > 0:
-        raise UserError(f"--seconds: {arguments.seconds:g}; a trial lasts more than 0 seconds")
+        raise UserError(f"--seconds: {arguments.seconds:g}; a trial must last more than 0 seconds")
     print(cost.table(arguments.seconds, arguments.model))
 
 
@@ -264,7 +260,7 @@ def _annotate(arguments: Arguments) -> None:
     elif into:
         print(*draw(model, into, arguments.answers, arguments.annotators), sep="\n")
     else:
-        raise UserError("annotate: give --into FOLDER to draw answers, or sheets to compare them")
+        raise UserError("annotate: give --into FOLDER to sample answers, or sheets to compare")
 
 
 def _recovery(_: Arguments) -> None:

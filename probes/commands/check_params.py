@@ -63,7 +63,7 @@ def sections() -> dict[str, type[Params]]:
 
 
 def check() -> None:
-    """Validate every section of the params, and report unused keys.
+    """Validate every section of the params, and report unknown keys.
 
     Raises
     ------
@@ -81,12 +81,12 @@ def refuse(file: str, problems: Sequence[str]) -> None:
 
 
 def problems_of(path: Path, source: str = FILE.name, *, fetched: bool = True) -> list[str]:
-    """Return all problems of a params file.
+    """Return all problems in a params file.
 
     Parameters
     ----------
     source
-        Name of the file that lists the models, for messages.
+        Name, used in messages, of the file that lists the models.
     fetched
         Whether the snapshots must exist.
     """
@@ -111,7 +111,7 @@ def problems_of(path: Path, source: str = FILE.name, *, fetched: bool = True) ->
 
 
 def at(tree: Any, *keys: str) -> dict[str, Any]:
-    """Return a section of a tree, or an empty one if it is missing or not a mapping."""
+    """Return a section of the params, or an empty dict if it is missing or not a mapping."""
     for key in keys:
         tree = tree.get(key) if isinstance(tree, dict) else None
     return tree if isinstance(tree, dict) else {}
@@ -128,7 +128,7 @@ def _unknown(tree: dict[str, Any], classes: dict[str, type[Params]]) -> Iterator
 
 
 def _models(tree: dict[str, Any], file: str) -> Iterator[str]:
-    """Yield problems with names of models, missing commits, and configs of local models."""
+    """Yield problems with models' names, with missing commits, and with configs of local models."""
     if not isinstance(tree.get("models") or {}, dict):
         yield "models: needs entries, each a name with id and revision, or endpoint"
     unpinned = []
@@ -147,13 +147,13 @@ def _models(tree: dict[str, Any], file: str) -> Iterator[str]:
             except UserError as problem:
                 yield str(problem)
     if unpinned:
-        which = f"{len(unpinned)} of the Hub without a commit ({', '.join(map(str, unpinned))})"
+        which = f"{len(unpinned)} on the Hub without a commit ({', '.join(map(str, unpinned))})"
         command = f"`python -m plumbline.probes pin {file}`"
-        yield f"models: {which}; {command} asks the Hub for them and writes them there"
+        yield f"models: {which}; {command} looks the commits up on the Hub and adds them"
 
 
 def named_snapshots(tree: dict[str, Any]) -> dict[str, Any]:
-    """Return the folder of each snapshot that the params name, by dotted key."""
+    """Return the folder of each snapshot named in the params, by dotted key."""
     named = {
         f"datasets.{name}.snapshot": at(tree, "datasets", name).get("snapshot")
         for name in at(tree, "datasets")
@@ -165,7 +165,7 @@ def named_snapshots(tree: dict[str, Any]) -> dict[str, Any]:
 
 
 def absent_snapshots(tree: dict[str, Any]) -> dict[str, str]:
-    """Return the snapshots that are named but missing."""
+    """Return the snapshots that are named in the params but missing."""
     return {
         key: folder
         for key, folder in named_snapshots(tree).items()
@@ -174,7 +174,7 @@ def absent_snapshots(tree: dict[str, Any]) -> dict[str, str]:
 
 
 def _assigned_lists(tree: dict[str, Any]) -> dict[str, list[Any]]:
-    """Return the models of each probe: those of the user, and the controls if they are run."""
+    """Return the models of each probe: the user's, and the control models if they are run."""
     controls, merged = at(tree, "controls"), dict[str, list[Any]]()
     for lists in (at(tree, "assignments"), controls if controls.get("sets") else {}):
         for name, models in lists.items():
@@ -186,10 +186,10 @@ def _assigned_lists(tree: dict[str, Any]) -> dict[str, list[Any]]:
 def _assigned(
     tree: dict[str, Any], models: dict[str, Any], lists: dict[str, list[Any]]
 ) -> Iterator[str]:
-    """Yield problems with assigned models that are missing or do not suit a probe."""
+    """Yield problems with assigned models that are missing or unsuitable for a probe."""
     for probe, names in lists.items():
         for name in sorted({name for name in names if names.count(name) > 1}):
-            yield f"assignments.{probe}: {name} is named twice, or is one of its controls"
+            yield f"assignments.{probe}: {name} is listed twice, or also as a control"
         needed = verbs(importlib.import_module(module_of(probe)).VERB) if probe in PROBES else None
         above = ABOVE.get(probe)
         for name in names:
@@ -225,9 +225,9 @@ def _trained(
     rates = training.get("learning_rate")
     for name in lists.get("stances", ()):
         kind, chosen = at(models, name).get("kind", "masked"), corpora.get(name)
-        if chosen is None:  # a stage depends on its own entry only
+        if chosen is None:  # a stage depends only on the entry of its own model
             yield f"{where}: no entry for {name} of assignments.stances; write []"
         elif chosen and kind not in pretrain.TRAINED:
-            yield f"{where}: {name} is of kind {kind}, which is not trained further; write []"
+            yield f"{where}: {name} is of kind {kind}, which cannot be trained further; write []"
         elif chosen and isinstance(rates, dict) and not {name, checkpoints.OTHER} & set(rates):
-            yield f"{pretrain.KEY}.learning_rate: none for {name}, nor for other"
+            yield f"{pretrain.KEY}.learning_rate: no entry for {name} or other; add one"

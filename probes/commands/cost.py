@@ -18,7 +18,7 @@ BATCH = 100  # approximate number of prompts in one step of a trial
 
 
 class Plan(NamedTuple):
-    """Cost of one probe with one model; fields are None if no trial is possible."""
+    """Cost of running one probe on one model; sizes and hours are None if no trial is possible."""
 
     probe: str
     model: str
@@ -28,17 +28,17 @@ class Plan(NamedTuple):
 
 
 def plan(probe: str, name: str, seconds: float) -> Plan:
-    """Return the cost of one probe with one model.
+    """Return the cost of running one probe on one model.
 
     Raises
     ------
     UserError
-        If a dataset is not validated, or the model cannot be loaded or does not suit the probe.
+        If a dataset is not validated, or if the model cannot be loaded or is unsuitable.
     """
     task = Task(probe, name)
     amounts: dict[str, int] = task.module.amount(task.params, task.model, task.folders)
     prompts = sum(amounts.values())
-    # a short trial tells nothing about a probe that trains models first
+    # a short trial is uninformative about a probe that first trains models
     if hasattr(task.module, "TRAINS") or not pointer(name).is_file():
         return Plan(probe, name, prompts, None, None)
     worker: Any = Worker(probe, name)
@@ -61,10 +61,10 @@ def plan(probe: str, name: str, seconds: float) -> Plan:
 
 
 def table(seconds: float, model: str = "") -> str:
-    """Return the cost of every probe with every model assigned to it, as a Markdown table.
+    """Return a Markdown table of the cost of running each probe on each model assigned to it.
 
     ``seconds``: minimum duration of each trial.
-    ``model``: name of the only model to include.
+    ``model``: name of the only model to include; all models if it is empty.
     """
     pairs = [(p, name) for p in PROBES for name in assigned_models(p) if model in ("", name)]
     if not pairs:

@@ -1,9 +1,9 @@
-"""Import completions and profiles of others, and analyse them as in the study stereotypes.
+"""Import other people's completions and profiles, and analyse them as in ``stereotypes``.
 
 A file of lists is either a JSON object that maps each query to its words and scores, best first, as
 released by Choenni et al. (2021), or CSV with the columns query, word and score. A file of profiles
-is CSV with the columns category and group and a column with the percentage of each affect. Outputs
-and the tables of :mod:`recall`, :mod:`emotions` and :mod:`rsa` are written into a separate folder.
+is CSV with the columns category and group and one column of percentages for each affect. Outputs
+and the tables of :mod:`recall`, :mod:`emotions` and :mod:`rsa` are written to a separate folder.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 Score = Literal["typicality", "probability", "logprob"]
 LANGUAGE = "en"
 VERSION = "0.1.0"
-WORDS = 10_000  # assumed number of words behind a profile that has no column of counts
+WORDS = 10_000  # assumed number of words for a profile without the column words
 
 
 def run(
@@ -39,7 +39,7 @@ def run(
 ) -> Iterator[Path]:
     """Write outputs and tables under ``into``, and yield the folders of the tables.
 
-    ``lists``, ``profiles``: the files by the name of their model.
+    ``lists``, ``profiles``: files, by the name of the model that produced them.
 
     Raises
     ------
@@ -47,7 +47,7 @@ def run(
         If no file is given, a file is malformed, or a query contains no known group.
     """
     if not lists and not profiles:
-        raise UserError("nothing to import; name files of lists or profiles")
+        raise UserError("nothing to import; give at least one file of lists or profiles")
     datasets = {name: parquet.require_validated(name) for name in ("stereotypes", "emotions")}
     groups = _queries(datasets["stereotypes"])
     rows = {name: _completions(path, score, groups) for name, path in lists.items()}
@@ -91,7 +91,7 @@ def _completions(path: Path, score: Score, groups: pl.DataFrame) -> pl.DataFrame
     if unknown := sorted(set(rows["query"]) - set(groups["query"])):
         raise UserError(
             f"{path}: {len(unknown)} queries name no group in the dataset stereotypes "
-            f"({unknown[0]!r}); build the config that has them (datasets.stereotypes)"
+            f"({unknown[0]!r}); build the config with them (datasets.stereotypes)"
         )
     nats = pl.col("score").log() if score == "probability" else pl.col("score")
     none, typicality = pl.lit(None, pl.Float64), score == "typicality"
@@ -148,7 +148,7 @@ def _profiles(path: Path, name: str) -> pl.DataFrame:
     except (OSError, pl.exceptions.PolarsError) as error:
         raise UserError(f"{path}: not a CSV file with the columns {', '.join(needed)}") from error
     if not rows["value"].is_between(0, 1).fill_null(value=False).all():
-        raise UserError(f"{path}: percentages must be from 0 to 100")
+        raise UserError(f"{path}: percentages must be between 0 and 100")
     key = {"model": name, "language": LANGUAGE, "reading": "faithful", "level": "group"}
     rows = rows.with_columns(top_k=pl.lit(200), **{k: pl.lit(value) for k, value in key.items()})
     return sort_by_key(rows, emotions.EMOTIONS, "category", "group", "affect")

@@ -1,8 +1,8 @@
 """Apply overlays to the params (``use``) and pin commits of models (``pin``), keeping comments.
 
-An overlay under ``params/`` contains the settings in which a study differs. Each of its fields
-replaces the same field of the params and keeps the other fields of the section, but ``models`` is
-replaced completely. ``DAY`` in the path of a snapshot is a placeholder for the day of the fetch.
+An overlay under ``params/`` contains the settings that differ in a study. Each field replaces the
+field of the same name in the params; the other fields of the section are unchanged, but ``models``
+is replaced completely. ``DAY`` in the path of a snapshot is a placeholder for the fetch date.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from plumbline.probes.commands.check_params import LOCAL, absent_snapshots, at, 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# how many levels below a top key its fields are; 2 for other top keys
+# depth of the fields below each top-level key; 2 for keys that are not listed
 DEPTHS = {"models": 0, "assignments": 1, "controls": 1, "waves": 1, "publish": 1}
 DAY = "DAY"  # placeholder for a date in the path of a snapshot
 RAW = "data/raw/"
@@ -33,21 +33,21 @@ PRIVATE = re.compile(r'"(private/[^"#]+)')  # files that users provide
 HATE = ("derived", "corpora", "hate")  # key of the model that filters corpora
 FORM = YAML()
 FORM.preserve_quotes = True  # DVC's parser rejects unquoted addresses inside braces
-FORM.width = 4096  # long enough that no line is wrapped
+FORM.width = 4096  # wide enough that no line is wrapped
 FORM.indent(mapping=2, sequence=4, offset=2)
 
 
 def use(path: Path, day: str, *, mirror: bool = False) -> list[str]:
     """Apply an overlay to the params, and return the sources that must still be fetched.
 
-    A field is changed in the file that contains it, params.yaml or one next to the code.
+    A field is changed in the file that contains it: params.yaml, or a params file next to the code.
 
     ``mirror``: True if sources are read from a mirror, for which no contact is needed.
 
     Raises
     ------
     UserError
-        If the result has problems other than snapshots to be fetched; no file is then changed.
+        If there are problems other than missing snapshots; no file is changed in that case.
     """
     check_with(path, day, fetched=False, mirror=mirror)
     trees = {file: FORM.load(file.read_text(encoding="utf-8")) for file in files()}
@@ -66,7 +66,7 @@ def check_with(path: Path, day: str, *, fetched: bool = True, mirror: bool = Fal
     """Check the params that result from an overlay.
 
     ``fetched``: True if all snapshots must exist. The files that users provide for missing
-    snapshots must exist in any case.
+    snapshots are required in either case.
     ``mirror``: see :func:`use`.
 
     Raises
@@ -83,7 +83,7 @@ def check_with(path: Path, day: str, *, fetched: bool = True, mirror: bool = Fal
 
 
 def pin(path: Path) -> list[str]:
-    """Write the commit of ``main`` next to every id without a commit, and look up all others.
+    """Write the current commit of ``main`` next to every id without one, and check other commits.
 
     Commits that do not exist are thus reported before a run. The comments and layout of the file
     are preserved.
@@ -91,12 +91,12 @@ def pin(path: Path) -> list[str]:
     Returns
     -------
     list
-        Lines with the written commits, their number, and models without safetensors.
+        Lines that report the commits written, their number, and models without safetensors.
 
     Raises
     ------
     UserError
-        If the Hub cannot be reached or lacks an id or commit; the other commits are written.
+        If the Hub cannot be reached or does not have an id or commit; other commits are written.
     """
     from plumbline.builders.release import hub
 
@@ -141,7 +141,7 @@ def composed(path: Path, day: str) -> dict[str, Any]:
 
 
 def lay(tree: Any, over: Any) -> None:
-    """Put the fields of an overlay into a tree, in place.
+    """Insert the fields of an overlay into a tree of params, in place.
 
     Examples
     --------
@@ -161,7 +161,7 @@ def _write(tree: Any, path: Path) -> None:
 
 
 def _fields(over: Any, *keys: str) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Yield the keys and the value of each field of an overlay."""
+    """Yield the keys that lead to each field in an overlay, and its value."""
     for key, value in over.items():
         inner = (*keys, key)
         if len(inner) <= DEPTHS.get(inner[0], 2) and isinstance(value, dict):
@@ -171,7 +171,7 @@ def _fields(over: Any, *keys: str) -> Iterator[tuple[tuple[str, ...], Any]]:
 
 
 def _shared(tree: Any, keys: tuple[str, ...]) -> int:
-    """Return how many leading keys of a field exist in a tree."""
+    """Return the number of leading keys of a field that exist in a tree."""
     if not keys or not isinstance(tree, dict) or keys[0] not in tree:
         return 0
     return 1 + _shared(tree[keys[0]], keys[1:])
@@ -184,7 +184,7 @@ def _put(tree: Any, keys: tuple[str, ...], value: Any) -> None:
 
 
 def _date(tree: Any, day: str) -> None:
-    """Replace the placeholder in the paths of snapshots by a date, in place."""
+    """Replace the placeholder in the paths of snapshots with a date, in place."""
     for key, value in list(tree.items()) if isinstance(tree, dict) else []:
         if isinstance(value, str) and value.startswith(RAW) and value.endswith(f"/{DAY}"):
             tree[key] = f"{value.removesuffix(DAY)}{day}"
@@ -199,10 +199,10 @@ def unfetched(tree: dict[str, Any]) -> list[str]:
 
 
 def _missing(tree: dict[str, Any], *, mirror: bool) -> Iterator[str]:
-    """Yield what the user must still provide: a contact, files, or keys of remote models."""
+    """Yield problems with users' inputs: a missing contact, files, or keys of remote models."""
     sources = unfetched(tree)
     if sources and not mirror and not at(tree, "sources", "politeness").get("contact"):
-        yield "sources.politeness.contact: empty; write your e-mail or address into params.yaml"
+        yield "sources.politeness.contact: empty; write your e-mail address or URL into params.yaml"
     for source in sources:
         settings = json.dumps(at(tree, "sources").get(source), default=str)
         for file in dict.fromkeys(PRIVATE.findall(settings)):

@@ -1,1 +1,1 @@
-"""Analyses, one module each, turn outputs into tables. No analysis runs a model."""
+"""Runners of probes and analyses; an analysis turns outputs into tables and runs no model."""

@@ -7,12 +7,11 @@ import sys
 
 
 def same_arithmetic(*, training: bool = False) -> None:
-    """Make a process that has not imported torch compute the same bits on every processor.
+    """Make this process, before it imports torch, compute the same bits on every processor.
 
-    The last bits of MKL's exp and log differ between Intel and AMD processors, those of the kernels
-    of torch, MKL and oneDNN between processors with and without AVX-512. The code path that all
-    processors share is up to twice as slow on a CPU; GPUs are unaffected. The function has no
-    effect once torch is imported.
+    The last bits of MKL's exp and log differ between Intel and AMD processors; those of the torch,
+    MKL and oneDNN kernels differ between processors with and without AVX-512. The code path shared
+    by all CPUs is up to twice as slow; GPUs are unaffected. Later calls have no effect.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The models of each probe: those of the user (`assignments`) and the controls (`controls`).
+"""The models of each probe: the user's (`assignments`) and the control models (`controls`).
 
 The lists are separate from the params of the probes, so that adding a model does not invalidate the
 outputs of other models.
@@ -14,7 +14,7 @@ from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.params import check, read
 from plumbline.probes import EACH, POOLED
 
-LISTS = {  # list of models for each analysis of single models that has no list of its own
+LISTS = {  # for single-model analyses without a list of models, the list used instead
     "pmi": "words",
     "latent": "words",
     "supersenses": "words",
@@ -25,18 +25,18 @@ LISTS = {  # list of models for each analysis of single models that has no list 
 class Params(Section):
     """Names of models, for each probe and for long-running analyses."""
 
-    associations: list[str] = Field([], description="used by pmi over groups, sentiment, anova")
-    words: list[str] = Field([], description="subset of it; used by pmi, latent, supersenses")
+    associations: list[str] = Field([], description="used by pooled pmi, sentiment and anova")
+    words: list[str] = Field([], description="subset of associations; for pmi, latent, supersenses")
     representations: list[str] = Field([], description="subset of words; used by clusters")
     completions: list[str] = Field([], description="used by recall, emotions and rsa")
     after_training: list[str] = Field([], description="subset of completions; used by shift")
     classification: list[str] = Field([], description="classifiers of texts; used by nationality")
-    perplexity: list[str] = Field([], description="masked; used by nationality")
-    agreement: list[str] = Field([], description="models used by values")
-    subgroups: list[str] = Field([], description="subset of associations; subgroups are compared")
-    stances: list[str] = Field([], description="also after training; used by compass")
+    perplexity: list[str] = Field([], description="masked models; used by nationality")
+    agreement: list[str] = Field([], description="used by the analysis `values`")
+    subgroups: list[str] = Field([], description="subset of associations; for comparing subgroups")
+    stances: list[str] = Field([], description="run before and after training; used by compass")
     finetuned_classifiers: list[str] = Field(
-        [], description="masked models in stances; fine-tuned for fairness and ensemble"
+        [], description="masked models from stances, fine-tuned for fairness and ensemble"
     )
 
 
@@ -51,13 +51,13 @@ class Controls(Params):
 
 
 def assigned_models(name: str) -> tuple[str, ...]:
-    """Return the models of a probe, or of an analysis of single models, sorted."""
+    """Return the sorted names of the models of a probe or of a single-model analysis."""
     key = LISTS.get(name, name)
     return tuple(sorted({model for lists in _lists().values() for model in getattr(lists, key)}))
 
 
 def stage_of(name: str, model: str = "") -> str:
-    """Return the stage in dvc.yaml that makes the outputs or tables of one model or of all models.
+    """Return the stage in dvc.yaml that makes the outputs or tables of one model, or of all models.
 
     All control models share one stage, and all groups of models share another.
     """
@@ -70,7 +70,7 @@ def stage_of(name: str, model: str = "") -> str:
 
 
 def _lists() -> dict[str, Section]:
-    """Return the user's lists of models, and the lists of the controls if these are run."""
+    """Return the user's lists of models, and those of the control models if they are run."""
     keys: dict[str, type[Section]] = {"assignments": Params}
     tree = read()
     if (tree.get("controls") or {}).get("sets"):

@@ -42,20 +42,20 @@ def each(
 ) -> Iterator[tuple[int, T]]:
     """Call a function with each of several arguments on the cluster, and yield the results.
 
-    Results are yielded in any order, each with the index of its arguments. Processes are reused, so
-    a function can cache a loaded model. A call whose process or node dies is retried.
+    Results are yielded as calls finish, each with the index of its arguments. Processes are reused,
+    so a function can cache a loaded model. A call whose process or node dies is retried.
 
     Parameters
     ----------
     workers
-        Number of concurrent calls; 0 for one per GPU or, without GPUs, one per CPU except one.
+        Number of concurrent calls; 0: one per GPU or, without GPUs, one per CPU except one.
     gpu
-        Whether each call occupies a GPU, if the cluster has any.
+        Whether each call reserves a GPU if the cluster has any.
 
     Raises
     ------
     Exception
-        The exception raised in a call.
+        If a call raises one.
     UserError
         If the process of a call dies repeatedly.
     """
@@ -81,8 +81,8 @@ def each(
 
 
 def _call(folder: str, function: Callable[..., T], values: tuple[Any, ...]) -> T:
-    os.chdir(folder)  # processes of a cluster start in the folder of their node's raylet
-    os.environ["PLUMBLINE_CORES"] = os.environ.get("OMP_NUM_THREADS", "1")  # its reservation
+    os.chdir(folder)  # worker processes start in the folder of their node's raylet
+    os.environ["PLUMBLINE_CORES"] = os.environ.get("OMP_NUM_THREADS", "1")  # the reserved cores
     return function(*values)
 
 
@@ -92,7 +92,7 @@ def _cluster() -> Iterator[None]:
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
     with tempfile.TemporaryDirectory(prefix="ray-", dir="/tmp", ignore_cleanup_errors=True) as temp:
         if not os.environ.get("RAY_ADDRESS"):
-            os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))  # else it is in ~/.ray
+            os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))  # else read from ~/.ray
             options |= {
                 "address": "local",  # otherwise Ray joins any cluster that it finds on this machine
                 "include_dashboard": False,
@@ -104,4 +104,4 @@ def _cluster() -> Iterator[None]:
             yield
         finally:
             ray.shutdown()
-            time.sleep(1)  # Ray's last processes may still write to the folder
+            time.sleep(1)  # Ray's last processes may still be writing to the folder

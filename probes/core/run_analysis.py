@@ -1,11 +1,12 @@
-"""Run an analysis of outputs, and write tables that can be loaded as a dataset.
+"""Run an analysis on outputs, and write tables that can be loaded as a dataset.
 
-An analysis is a module of a study with
+An analysis is a module of a study that defines
 
 - ``DATASETS``, ``OUTPUTS``, ``TABLES``: the datasets, probes and other analyses that it reads, if
-  any (without the last two it concerns no model); ``BESIDE``: probes of other models,
-- ``SCHEMAS``: its tables; ``Params``; ``run(inputs, params)``, which returns the tables; and
-  optionally ``pooled(inputs, params)``, which returns those over groups of models.
+  any (with neither ``OUTPUTS`` nor ``TABLES``, it needs no model); ``BESIDE``: probes whose outputs
+  are read for all models assigned to them,
+- ``SCHEMAS``: the schemas of its tables; ``Params``; ``run(inputs, params)``, which returns the
+  tables; and optionally ``pooled(inputs, params)``, which returns tables over groups of models.
 """
 
 from __future__ import annotations
@@ -39,19 +40,19 @@ class Inputs(NamedTuple):
         return self.data / "outputs" / probe / model
 
     def weights(self, model: str) -> Path:
-        """Return the folder of a world (control model), with its planted effects and settings."""
+        """Return the folder of a control model, which contains its known effects and settings."""
         return self.data / "samples" / "worlds" / model
 
     def tables(self, analysis: str, model: str = "") -> Path:
-        """Return the folder with the tables of another analysis, for one model if it is given."""
+        """Return the folder of another analysis's tables, for one model if a name is given."""
         return self.data / "tables" / analysis / model
 
 
 def analyse(name: str, model: str = "") -> Path:
-    """Run an analysis of one model or of all, and return the folder of its tables.
+    """Run an analysis of one model or of all models, and return the folder of its tables.
 
-    Without a model, an analysis of single models writes the tables over groups of models. Raises
-    UserError if an input is missing or the params are invalid.
+    If no model is given, a single-model analysis writes the tables that pool groups of models.
+    Raises UserError if an input is missing or the params are invalid.
     """
     module: Any = importlib.import_module(module_of(name))
     params: Any = section(f"analysis.{name}", module.Params)
@@ -82,7 +83,7 @@ def write_tables(
     hashes: dict[Path, str],
     origin: front_matter.Origin,
 ) -> Path:
-    """Write tables together with the hashes of their inputs, and return their folder."""
+    """Write tables together with the hashes of their inputs, and return the folder ``final``."""
     partial = parquet.fresh(final)
     carried = {folder.as_posix(): sha256 for folder, sha256 in hashes.items()}
     for table, frame in tables.items():
@@ -103,9 +104,9 @@ def _models(module: Any) -> tuple[str, ...]:
 
 
 def _folders(name: str, module: Any, inputs: Inputs) -> Iterator[tuple[Path, str, str]]:
-    """Yield each input folder of an analysis, with the stage that made it and its model.
+    """Yield each input folder of an analysis, with its stage and the stage's model or dataset.
 
-    Datasets are omitted if the analysis reads outputs or tables, whose cards name the datasets.
+    Datasets are omitted if outputs or tables are read, since their cards name the datasets.
     """
     probes, analyses = getattr(module, "OUTPUTS", ()), getattr(module, "TABLES", ())
     if not (probes or analyses):

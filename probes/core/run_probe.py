@@ -1,8 +1,8 @@
 """Run a probe on a model, shard by shard, and write a dataset of raw responses.
 
-A run that was killed continues after the last written shard, and produces the same bytes if its
-inputs are unchanged. The mode of execution (locally, in several processes, on a cluster, in parts)
-is not a parameter of the stage, since it does not change the outputs.
+A killed run is resumed after the last complete shard and produces the same bytes if its inputs are
+unchanged. How a run is executed (locally, in several processes, on a cluster, in parts) is not a
+parameter of the stage, since it does not change the outputs.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ FEW = 4  # minimum number of shards for which starting another process saves tim
 
 
 class Execution(NamedTuple):
-    """Options of execution, which do not change the outputs."""
+    """Execution options, which do not change the outputs."""
 
     runner: str = "local"  # or ray
-    workers: int = 0  # on a cluster; 0 for one per GPU, or for all cores but one
-    part: tuple[int, int] | None = None  # (i, n): every n-th shard from the i-th
+    workers: int = 0  # processes on a cluster; 0: one per GPU, or all cores but one
+    part: tuple[int, int] | None = None  # (i, n): every n-th shard, starting with the i-th
 
 
 LOCAL = Execution()
@@ -83,7 +83,7 @@ def probe(probe: str, name: str, execution: Execution = LOCAL) -> Path:
         for index, body in finished:
             write_bytes(partial / todo[index].path(), body)  # the file is complete or absent
             bar.update()
-    if execution.part:  # other parts may still run; a run without `part` finishes
+    if execution.part:  # other parts may still be running; a run without `part` completes them
         return partial
     for unfinished in partial.rglob(".*"):
         unfinished.unlink()
@@ -108,9 +108,9 @@ def _finished(task: Task, todo: list[Shard], execution: Execution) -> Generator[
 
 
 def processes(task: Task, shards: int) -> int:
-    """Return the number of processes for some shards; it exceeds 1 only for training worlds.
+    """Return the number of processes for some shards: above 1 only if a control model is trained.
 
-    A world (a tiny control model) trains as fast with one thread as with several, so other cores
+    Control models are so small that several threads do not speed up their training, so other cores
     would be idle.
     """
     trains = getattr(task.module, "TRAINS", False) and pointer(task.name).name == MANIFEST
@@ -128,9 +128,9 @@ def _compute(probe: str, name: str, shard: Shard) -> bytes:
 def run_models(command: str, models: Sequence[str], preload: str) -> None:
     """Run a command of ``python -m plumbline.probes`` for each model, in parallel.
 
-    ``preload``: a module that the processes share.
+    ``preload``: name of a module that is imported once for all processes.
 
-    Raises UserError if the command fails for any model; its message is printed to standard error.
+    Raises UserError if the command fails for any model; its error is printed to standard error.
     """
     number = min(len(models), len(os.sched_getaffinity(0)))
     statuses = dict(
@@ -146,7 +146,7 @@ def _run_model(command: str, model: str) -> int:
 
 
 def _resume(final: Path, task: Task, *, alone: bool) -> Path:
-    """Return the working folder, which is that of a killed run if its inputs were the same.
+    """Return the working folder; that of a killed run is reused if its inputs were the same.
 
     Raises UserError if the inputs differ and other parts of the run may still write to the folder.
     """
@@ -161,7 +161,7 @@ def _resume(final: Path, task: Task, *, alone: bool) -> Path:
     elif any(partial.rglob("*.parquet")):
         raise UserError(
             f"{partial}: holds parts of a run with other params, data, code or libraries; "
-            "remove it if no job is writing there, and restart all parts"
+            "if no job is writing to it, remove the folder and restart all parts"
         )
     partial.mkdir(parents=True, exist_ok=True)
     note.write_text(text, encoding="utf-8")
@@ -169,7 +169,7 @@ def _resume(final: Path, task: Task, *, alone: bool) -> Path:
 
 
 def request(task: Task) -> dict[str, Any]:
-    """Return everything that determines the responses; a run is resumed only if this is equal."""
+    """Return all that determines the responses; a run is resumed only if none of it has changed."""
     top = Path(__file__).parents[1]
     study = Path(str(task.module.__file__)).parent
     code = [*top.glob("models/**/*.py"), *top.glob("prompts/*.py"), *study.glob("*.py")]
@@ -200,7 +200,7 @@ def _card(partial: Path, task: Task) -> None:
 
 
 T = TypeVar("T")
-MODEL = (  # last columns of all outputs
+MODEL = (  # last columns of every table of outputs
     Column("model", "string", "name of the model in params.yaml"),
     Column("revision", "string", "commit on the Hub, or hash that identifies a trained model"),
 )
@@ -226,7 +226,7 @@ class Shard(NamedTuple):
 
 
 def split(config: str, total: int, size: int) -> list[Shard]:
-    """Return the shards of a config with ``total`` items, with about ``size`` items each."""
+    """Split the ``total`` items of a config into shards of about ``size`` items each."""
     parts = max(1, math.ceil(total / size))
     return [Shard(config, f"{part:05d}", part, parts) for part in range(parts)]
 
@@ -234,7 +234,7 @@ def split(config: str, total: int, size: int) -> list[Shard]:
 def rows(schema: Schema, scorer: Scorer, n: int, columns: dict[str, Any]) -> pa.Table:
     """Return n rows of a probe's outputs, including the columns in :data:`MODEL`.
 
-    ``columns``: by name, one value per row, or a single value for all rows; None is null.
+    ``columns``: by name, one value per row, or a single value for all rows; None denotes null.
     """
     values = {column.name: str(scorer.facts()[column.name]) for column in MODEL} | columns
     arrow = schema.arrow()
@@ -249,13 +249,13 @@ def rows(schema: Schema, scorer: Scorer, n: int, columns: dict[str, Any]) -> pa.
 
 
 class Task:
-    """One probe of one model, checked against params and inputs before the model is loaded."""
+    """A probe and a model, checked against params and inputs before the model is loaded."""
 
     def __init__(self, probe: str, name: str) -> None:
         """Read the params and locate the validated inputs.
 
         Raises UserError if an input is not validated, if the probe does not support the kind of the
-        model, or if the two have no language in common.
+        model, or if probe and model have no language in common.
         """
         self.probe, self.name = probe, name
         self.module: Any = importlib.import_module(module_of(probe))
@@ -283,7 +283,7 @@ class Task:
         return load(self.name, exact=True)
 
     def exact(self, scorer: Scorer) -> Scorer:
-        """Return the model in double precision, loaded once, or ``scorer`` if it is float64."""
+        """Return the model in double precision (loaded once); ``scorer`` if that is float64."""
         return scorer if self.model.dtype == "float64" else self._double
 
     def shards(self) -> list[Shard]:
@@ -292,14 +292,14 @@ class Task:
         return shards
 
     def schema(self, config: str) -> Schema:
-        """Return the schema of a config of the outputs; the default is the probe's first."""
+        """Return the schema of a config of the outputs: by default, the probe's first schema."""
         schemas: dict[str, Schema] = self.module.SCHEMAS
         return schemas.get(config) or next(iter(schemas.values()))
 
     def inputs(self) -> dict[str, str]:
         """Return the sha256 hashes of the inputs and of the model, by path.
 
-        An additional model of a probe (`beside`) is omitted if it is missing.
+        A further model that the probe uses (`beside`) is omitted if it is missing.
         """
         digests = {
             folder.as_posix(): parquet.fingerprint(folder)
@@ -323,7 +323,7 @@ class Worker:
         self.scorer = load(name)
 
     def __call__(self, shard: Shard) -> bytes:
-        """Return one shard as a parquet file."""
+        """Compute one shard, and return it as a parquet file."""
         task = self.task
         sink = io.BytesIO()
         schema = task.schema(shard.config).arrow()

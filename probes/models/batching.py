@@ -1,6 +1,6 @@
-"""Batches of texts of equal length, and the device that computes them.
+"""Batches of texts of equal length, and the device on which they are computed.
 
-There is no padding, so no text affects another: on a CPU, a result is bitwise independent of the
+Texts are not padded, so no text affects another: on a CPU, a result is bitwise independent of the
 rest of its batch. Each batch is computed by one thread, and batches run in parallel on the cores,
 so results do not depend on the number of cores either.
 """
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
-BLOCK = 4096  # texts that are tokenised and sorted by length together, which limits memory
+BLOCK = 4096  # texts tokenised and sorted by length at a time, which limits memory
 TOKENS = 1024  # tokens per batch on a CPU; larger batches are not faster
 TOKENS_GPU = 32_768  # initial number of tokens per batch on a GPU
 ROWS = 512  # maximum number of texts per batch on a CPU
@@ -39,10 +39,10 @@ def device() -> torch.device:
 
 
 def cores() -> int:
-    """Return the number of parallel batches on the CPU; ``PLUMBLINE_CORES`` sets it."""
+    """Return the number of batches that run in parallel on the CPU (``PLUMBLINE_CORES``)."""
     named = os.environ.get("PLUMBLINE_CORES", "")
     if named and not named.isdigit():
-        raise UserError(f"PLUMBLINE_CORES: {named!r} is not a number of cores")
+        raise UserError(f"PLUMBLINE_CORES: must be a number of cores, not {named!r}")
     return int(named or 0) or len(os.sched_getaffinity(0))
 
 
@@ -66,14 +66,14 @@ class Batches:
     def run(
         self, shapes: Sequence[Hashable], costs: Sequence[int], launch: Callable[[list[int]], T]
     ) -> Iterator[tuple[list[int], T]]:
-        """Compute all rows without gradients, in batches of equal shape, and yield each batch.
+        """Compute all rows without gradients, and yield them in batches of rows of equal shape.
 
         Raises UserError if a single row exceeds the memory of the device.
 
         ``shapes``: the shape of each row; only rows of equal shape share a batch.
         ``costs``: the cost of each row, in tokens.
-        ``launch``: computes rows. It is called in several threads on a CPU; on a GPU it may return
-        before the computation is complete.
+        ``launch``: function that computes rows. On a CPU, it is called in several threads; on a
+        GPU, it may return before the computation is complete.
         """
         launch = torch.inference_mode()(launch)
         batches = self._cut(shapes, costs)
@@ -87,7 +87,7 @@ class Batches:
     def each(
         self, shapes: Sequence[Hashable], costs: Sequence[int], launch: Callable[[list[int]], Any]
     ) -> list[Any]:
-        """Compute rows as :meth:`run` does; return the result of each, with tensors as arrays."""
+        """Compute rows as :meth:`run` does; return the results by row, with tensors as arrays."""
         results: list[Any] = [None] * len(shapes)
         for rows, done in self.run(shapes, costs, launch):
             values = done.cpu().numpy() if isinstance(done, torch.Tensor) else done
@@ -96,7 +96,7 @@ class Batches:
         return results
 
     def _cut(self, shapes: Sequence[Hashable], costs: Sequence[int]) -> Iterator[list[int]]:
-        """Yield batches of row indices within the current budget of tokens, longest rows first."""
+        """Yield batches of row indices that fit the current token budget, longest rows first."""
         groups: dict[Any, list[int]] = {}
         for row, shape in enumerate(shapes):
             groups.setdefault(shape, []).append(row)
@@ -137,7 +137,7 @@ class Batches:
 
 
 def _ahead(running: Iterable[T], number: int) -> Iterator[T]:
-    """Yield started jobs in order, while at most ``number`` further jobs are pending."""
+    """Yield started jobs in order, keeping at most ``number`` later jobs pending."""
     pending: deque[T] = deque()
     for job in running:
         pending.append(job)

@@ -1,7 +1,7 @@
 """Causal language models (GPT-2, Llama and similar): words, continuations and texts.
 
-``fill`` and ``predict`` take the text before the final mask of a prompt as a prefix: a candidate's
-log-probability is that of its token, including the space before the mask, as the next token.
+``fill`` and ``predict`` treat the text before the final mask of a prompt as a prefix. A candidate's
+log-probability is that of its token, with the space before the mask, as the next token.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-TRIAL = 48  # length of the texts on which shared prefixes are compared with plain passes
+TRIAL = 48  # length of the texts used to compare shared prefixes with plain passes
 PAIRS = 1 << 16  # texts that are tokenised together when every prompt is checked with every word
-ACROSS = re.compile(r"[^\s▁ĠĊĉč][▁Ġ]")  # a token with the end of a word and the following space
+ACROSS = re.compile(r"[^\s▁ĠĊĉč][▁Ġ]")  # a token that spans the end of a word and a space
 
 
 class Causal(Reader, Writer):
@@ -49,13 +49,13 @@ class Causal(Reader, Writer):
         self.shares = self._shares()
 
     def options(self, ids: torch.Tensor, language: str) -> dict[str, Any]:  # noqa: ARG002
-        """Return the inputs of a forward pass, apart from the tokens."""
+        """Return the inputs of a forward pass other than the tokens."""
         return {"use_cache": False}
 
     def alone(self, words: list[str], language: str) -> list[tuple[list[int], list[int]]]:
-        """Return the tokens of each word with the opening tokens of a text, and its positions."""
+        """Return each word's tokens, preceded by a text's opening tokens, and their positions."""
         start: list[int] = []
-        with suppress(UserError):  # GPT-1 has no beginning-of-text token, so the word is first
+        with suppress(UserError):  # GPT-1 has no beginning-of-text token, so the word comes first
             start = self._begin(empty=True)
         encoded = self.tokens.encode(words, language, special=False)
         return [([*start, *ids], [len(start) + n for n in range(len(ids))]) for ids in encoded]
@@ -63,7 +63,7 @@ class Causal(Reader, Writer):
     def prepare(
         self, prompts: list[str], language: str, candidates: Candidates | None = None
     ) -> Prompts:
-        """Return prompts for the token at the final mask of each prompt.
+        """Prepare the prediction of the token at the final mask of each prompt.
 
         Raises UserError if a prompt does not end with its only mask, is too long for the model, or
         has no token boundary before a word.
@@ -80,7 +80,7 @@ class Causal(Reader, Writer):
         ]
         texts, heads, encoded = self._encoded(prefixes)
         for text, ids in zip(texts, encoded, strict=True):
-            self.tokens.fits(text, len(ids) + 1, self.longest)  # one token more for the word
+            self.tokens.fits(text, len(ids) + 1, self.longest)  # one more token for the word
         self._check_boundaries(texts, heads, candidates, gap)
 
         def score(rows: list[int]) -> torch.Tensor:
@@ -96,19 +96,19 @@ class Causal(Reader, Writer):
         return Prompts(texts, encoded, score, sums)
 
     def _behind_context(self, prefix: str) -> str:
-        """Return the context and a prefix, separated by a space as for other kinds of models."""
+        """Join the context and a prefix with a space, as for other kinds of models."""
         return self.context + prefix if prefix else self.context.removesuffix(" ")
 
     def _encoded(
         self, prefixes: Sequence[str]
     ) -> tuple[list[str], list[list[int]], list[list[int]]]:
-        """Return the text of each prefix, its tokens, and the tokens of the model's input."""
+        """Return the text and the tokens of each prefix, and the tokens of the model's input."""
         texts = [self._behind_context(prefix) for prefix in prefixes]
         heads = self.tokens.encode(texts, special=False)
         return texts, heads, [[*self._begin(empty=not ids), *ids] for ids in heads]
 
     def _begin(self, *, empty: bool) -> list[int]:
-        """Return the tokens before a text: those of the tokenizer, or BOS if the text is empty."""
+        """Return the tokens placed before a text: the tokenizer's or, for an empty text, BOS."""
         if self.opening or not empty:
             return self.opening
         start = self.tokens.tokenizer.bos_token_id
@@ -124,10 +124,10 @@ class Causal(Reader, Writer):
     def _check_boundaries(
         self, prefixes: Sequence[str], heads: list[list[int]], candidates: Candidates, gap: str
     ) -> None:
-        """Raise UserError if, after a prompt, a word is not tokenised as the scored tokens.
+        """Raise UserError if a word after a prompt is tokenised differently from the scored tokens.
 
-        All pairs of prompt and word are checked if no space separates them or the vocabulary has
-        tokens that contain a space between words; otherwise each prompt and each word is checked
+        All pairs of prompts and words are checked if no space separates them, or if some tokens in
+        the vocabulary span a space between words; otherwise each prompt and each word is checked
         once.
         """
         words, n = list(candidates), len(prefixes)
@@ -143,15 +143,15 @@ class Causal(Reader, Writer):
                 start = self.tokens.after(prefixes[i], text, ids, heads[i])
                 if tuple(ids[start:]) != candidates[word]:
                     raise UserError(
-                        f"models.{self.name}: {word!r} has other tokens in {text!r} than "
+                        f"models.{self.name}: {word!r} is tokenised differently in {text!r} than "
                         "elsewhere; end the prompt at a token boundary"
                     )
 
     def logprobs(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Score]:
         """Score each continuation after its prefix, in order.
 
-        The complete string is tokenised, and the log-probabilities of the tokens after those of the
-        prefix are summed. A common prefix of several texts is computed once. After an empty prefix
+        The complete string is tokenised, and the log-probabilities of the tokens that follow the
+        prefix are summed. A prefix shared by several texts is computed once. After an empty prefix
         the continuation follows the beginning-of-text token, even if the tokenizer does not add it
         to other texts (GPT-2). Raises UserError if the model has no such token, if the tokens of a
         prefix are not the first tokens of the text, if a text is too long or empty, or if an output
@@ -174,7 +174,7 @@ class Causal(Reader, Writer):
                 raise UserError(
                     f"models.{self.name}: no token to score in {tail!r} after {prefix!r}"
                 )
-        read = [ids[:-1] for ids in sequences]  # the last token predicts nothing
+        read = [ids[:-1] for ids in sequences]  # no token follows the last one
         if self.shares:
             parts = kernels.parts(read, batching.TOKENS)
             shapes, costs = [0] * len(parts), [batching.TOKENS] * len(parts)
@@ -193,10 +193,10 @@ class Causal(Reader, Writer):
         return self.scores(texts, sums[:, 0], scored, sums[:, 1])
 
     def _sums(self, texts: list[list[int]], starts: list[int]) -> torch.Tensor:
-        """Return sums over the scored tokens of each text, (texts, 2).
+        """Return sums over the scored tokens of each text, as an array of shape (texts, 2).
 
-        They are the sum of log-probabilities, and the number of tokens that are not the most
-        probable. Texts are sorted by their tokens, or of equal length if prefixes are not shared.
+        The columns are the sum of log-probabilities and the number of tokens that are not the most
+        probable. Texts are sorted by their tokens or, without prefix sharing, have equal length.
         ``starts``: position of the first scored token of each text.
         """
         read = [ids[:-1] for ids in texts]
@@ -215,7 +215,7 @@ class Causal(Reader, Writer):
         looked, length = self.enough(places), ids.shape[1]
         with kernels.reading(tree), self.head.at(looked // length, looked % length):
             logits = self.model(input_ids=ids, **options).logits.squeeze(1)
-        scores = self.nats(logits[: len(places)])  # a position may score many tokens
+        scores = self.nats(logits[: len(places)])  # one position may score several tokens
         values, best = scores[which, true], scores.amax(1)[which]
         chosen = torch.stack([values.double(), (values < best).double()], dim=1)
         return chosen.new_zeros(len(texts), 2).index_add_(0, row, chosen)
@@ -223,22 +223,22 @@ class Causal(Reader, Writer):
     def opened(
         self, prompts: list[str], room: int, _language: str
     ) -> tuple[list[str], list[list[int]]]:
-        """Return the text and tokens of each model input, which must have room for more tokens."""
+        """Return each model input as text and tokens, checking that ``room`` more tokens fit."""
         texts, _, begun = self._encoded(prompts)
         for text, ids in zip(texts, begun, strict=True):
             self.tokens.fits(text, len(ids) + room, self.longest)
         return texts, begun
 
     def begin(self, ids: torch.Tensor) -> tuple[torch.Tensor, dict[str, Any]]:
-        """Return the logits of the first new token, (texts, vocabulary), and the decoding state."""
+        """Return logits of shape (texts, vocabulary) for the first new token, and the state."""
         out = self.model(input_ids=ids, use_cache=True, logits_to_keep=1)
         cache = getattr(out, "past_key_values", None)
-        # GPT-1 has no cache, and Mamba another one: texts are recomputed for each token
+        # GPT-1 has no cache and Mamba a different one; their texts are recomputed for each token
         state = {"input_ids": ids} if cache is None else {"past_key_values": cache}
         return out.logits[:, -1], state
 
     def step(self, last: torch.Tensor, state: dict[str, Any]) -> torch.Tensor:
-        """Return the logits (texts, vocabulary) that follow the tokens ``last``, (texts,)."""
+        """Return next-token logits of shape (texts, vocabulary) for ``last``, of shape (texts,)."""
         ids = last.unsqueeze(1)
         if "input_ids" in state:
             state["input_ids"] = torch.cat([state["input_ids"], ids], dim=1)
@@ -249,7 +249,7 @@ class Causal(Reader, Writer):
         return logits
 
     def keep(self, rows: torch.Tensor, state: dict[str, Any]) -> None:
-        """Retain only some of the texts in the state."""
+        """Retain only the selected texts in the state."""
         if "input_ids" in state:
             state["input_ids"] = state["input_ids"][rows]
         else:
@@ -257,10 +257,10 @@ class Causal(Reader, Writer):
 
     @torch.inference_mode()
     def _shares(self) -> bool:
-        """Return True if texts can share the computation of prefixes; prepare the model for this.
+        """Prepare the model to compute shared prefixes once; return True if that is possible.
 
-        Every layer must attend to all tokens, unlike sliding windows and recurrent layers, and the
-        attention must be replaceable. Both conditions are checked on random texts.
+        Every layer must attend to all tokens (sliding windows and recurrent layers do not), and it
+        must be possible to replace the attention. Both conditions are checked on random texts.
         """
         out = self.body(input_ids=self.batches.move([[0]]), use_cache=True)
         layers = getattr(getattr(out, "past_key_values", None), "layers", [])
@@ -289,6 +289,6 @@ def _body(model: Any) -> str:
     """Return the path of the submodule whose last hidden states are the input of the head."""
     path = str(model.base_model_prefix)
     if not hasattr(model, path):
-        path = "model"  # the prefix of Llama 4 names another model
+        path = "model"  # Llama 4's prefix refers to another model
     # in OPT and BART, the head reads the inner decoder
     return f"{path}.decoder" if hasattr(model.get_submodule(path), "decoder") else path

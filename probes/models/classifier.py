@@ -41,25 +41,25 @@ class Classifier(Adapter):
         self.mask_token = str(self.tokens.tokenizer.mask_token or "")
         config = self.model.config
         if config.problem_type == "regression" or config.num_labels < 2:
-            raise UserError(f"models.{name}: unsupported, since it predicts a score and no labels")
+            raise UserError(f"models.{name}: unsupported, since it predicts a score, not labels")
         self.several = config.problem_type == "multi_label_classification"
         self.labels = tuple(str(config.id2label[i]) for i in range(config.num_labels))
         self.head = HeadOnly(self.model.get_submodule(self.model.base_model_prefix))
-        self.narrow = self.head.shorten(self.model)  # True if the head reads one token only
+        self.narrow = self.head.shorten(self.model)  # True if the head reads only one token
 
     def load(self, where: Path, *, pickles: bool) -> Any:
-        """Return the model from a folder."""
+        """Load the model from a folder."""
         model = super().load(where, pickles=pickles)
-        if model.config.pad_token_id is None:  # decoders read the last token before the
-            model.config.pad_token_id = -1  # padding, which batches do not have
+        if model.config.pad_token_id is None:  # decoders read the last token before padding
+            model.config.pad_token_id = -1  # matches no token: batches have no padding
         return model
 
     def classify(self, texts: Iterable[str]) -> Iterator[Classes]:
         """Yield the probability of every label for each text, in the order of the texts.
 
-        Probabilities are a softmax over the labels, or a sigmoid of each for multi-label models
-        (``problem_type``); they and their logarithms are rounded to six decimals. Raises UserError
-        if a text is too long for the model or an output is not finite.
+        Probabilities are a softmax over the labels, or a sigmoid for each label in multi-label
+        models (``problem_type``); they and their logarithms are rounded to six decimals. Raises
+        UserError if a text is too long for the model or an output is not finite.
         """
         read = torch.nn.functional.logsigmoid if self.several else partial(torch.log_softmax, dim=1)
         for block in blocks(texts):
@@ -79,9 +79,9 @@ class Classifier(Adapter):
     def _read(
         self, inputs: dict[str, list[list[int]]], read: Callable[[torch.Tensor], torch.Tensor]
     ) -> NDArray[np.float64]:
-        """Apply ``read`` to the logits (texts, labels).
+        """Apply ``read`` to the logits, which have shape (texts, labels).
 
-        Texts of equal length share a batch with a minimum number of rows, so that no text is padded
+        Each batch has texts of equal length and a minimum number of rows, so that no text is padded
         and no output depends on other texts.
         """
 

@@ -27,15 +27,15 @@ if TYPE_CHECKING:
     from plumbline.probes.models.kernels import HeadOnly
 
 disable_progress_bar()  # type: ignore[no-untyped-call]
-BROKEN = (OSError, ValueError, RuntimeError, SafetensorError, UnpicklingError)  # or size mismatch
+BROKEN = (OSError, ValueError, RuntimeError, SafetensorError, UnpicklingError)  # unusable weights
 WORDS = 1024  # words per block of hidden states
-TIE = 1e-12  # decrease of a score per index; in total below 1e-6 for a million tokens
+TIE = 1e-12  # decrease of a score per index; below 1e-6 in total for a million tokens
 Candidates = dict[str, tuple[int, ...]]  # the tokens of each word
-Scores = Callable[[list[int]], torch.Tensor]  # returns log-probabilities (rows, vocabulary)
+Scores = Callable[[list[int]], torch.Tensor]  # log-probabilities of shape (rows, vocabulary)
 
 
 def pretrained(where: Path, name: str, dtype: str, auto: Any, *, pickles: bool) -> Any:
-    """Load weights onto the device, without remote code and from pickles only on request.
+    """Load weights onto the device, without running remote code; read pickles only on request.
 
     Raises UserError if ``auto`` cannot load them.
     """
@@ -50,7 +50,7 @@ def pretrained(where: Path, name: str, dtype: str, auto: Any, *, pickles: bool) 
     try:
         model, info = load()
         if any(key.startswith("lm_predictions.") for key in info["unexpected_keys"]):
-            model, info = load(legacy=False)  # DeBERTa's original head, which no config names
+            model, info = load(legacy=False)  # DeBERTa's original head, which its config omits
     except BROKEN as error:
         reason = " ".join(str(error).split())[:300]
         raise UserError(
@@ -66,11 +66,11 @@ def pretrained(where: Path, name: str, dtype: str, auto: Any, *, pickles: bool) 
 
 
 def leading(scores: torch.Tensor, top_k: int) -> torch.Tensor:
-    """Return the indices (rows, top_k) of the highest scores; ties in order of index.
+    """Return the indices of the highest scores, of shape (rows, top_k); ties are in index order.
 
-    ``scores``: multiples of 1e-6 in double precision, (rows, vocabulary). ``torch.topk`` does not
-    define the order of ties, so each score is lowered by a smaller amount that increases with its
-    index.
+    ``scores``: multiples of 1e-6 in double precision, of shape (rows, vocabulary). ``torch.topk``
+    does not define the order of ties, so each score is lowered by a smaller amount that increases
+    with its index.
     """
     indices = torch.arange(scores.shape[1], dtype=scores.dtype, device=scores.device)
     return torch.topk(scores - TIE * indices, top_k, dim=1).indices
@@ -80,7 +80,7 @@ class Adapter:
     """One model, its tokenizer and its batches.
 
     On a CPU, results do not depend on the batch: activations and products are the same for any
-    number of rows from ``fewest`` on.
+    number of rows that is at least ``fewest``.
     """
 
     auto: Any  # transformers class that loads the model
@@ -110,11 +110,11 @@ class Adapter:
             self.fewest = pack(self.model)
 
     def load(self, where: Path, *, pickles: bool) -> Any:
-        """Return the model from a folder."""
+        """Load the model from a folder."""
         return pretrained(where, self.name, self.dtype, self.auto, pickles=pickles)
 
     def facts(self) -> dict[str, str | int]:
-        """Return model, revision, architecture, size of the vocabulary, mask token, dtype."""
+        """Return the model's name, revision, architecture, vocabulary size, mask token, dtype."""
         return {
             "model": self.name,
             "revision": self.revision,
@@ -134,8 +134,8 @@ class Adapter:
     def enough(self, texts: torch.Tensor, length: int = 1) -> torch.Tensor:
         """Repeat texts of ``length`` rows each until a product has its minimum number of rows.
 
-        At least two texts are returned, since attention to a single text has another layout and
-        result.
+        At least two texts are returned, since the attention of a single text has a different layout
+        and result.
         """
         rows = torch.arange(max(len(texts), PAIR, -(-self.fewest // length))) % len(texts)
         return texts[rows.to(texts.device)]
@@ -151,15 +151,15 @@ class Adapter:
         return values
 
     def nats(self, logits: torch.Tensor) -> torch.Tensor:
-        """Return log-probabilities in nats, in the shape of ``logits`` and at least float32."""
+        """Return log-probabilities in nats, in the shape of ``logits`` and in at least float32."""
         wide = logits if logits.dtype == torch.float64 else logits.float()
         return self.finite(torch.log_softmax(wide, dim=-1))
 
     def chosen(self, logits: torch.Tensor, true: torch.Tensor) -> torch.Tensor:
-        """Return two numbers for each token in ``true`` (...), in double precision, (..., 2).
+        """Return two numbers for each token in ``true``, as a float64 tensor.
 
-        They are the log-probability of the token in nats, and 1 if another token is more probable,
-        else 0.
+        The result has shape (..., 2) if ``true`` has shape (...). The numbers are the token's
+        log-probability in nats, and 1 if another token is more probable, else 0.
         """
         scores = self.nats(logits)
         values = scores.gather(-1, true.unsqueeze(-1)).squeeze(-1)
@@ -184,18 +184,18 @@ class Adapter:
     def sizes(
         self, encoded: Sequence[Sequence[int]]
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Return the number of tokens and the number of unknown tokens of each text."""
+        """Return the number of tokens and the number of unknown tokens in each text."""
         unknown = [self.tokens.unknown(ids) for ids in encoded]
         return np.array([len(ids) for ids in encoded], np.int32), np.array(unknown, np.int32)
 
 
 class Prompts(NamedTuple):
-    """Prompts as model input, and functions for log-probabilities at their masks."""
+    """Prompts as model inputs, and functions that compute log-probabilities at their masks."""
 
     texts: list[str]
     encoded: list[list[int]]  # their tokens
     score: Scores  # returns log-probabilities of the token at the mask
-    sums: Callable[[], NDArray[np.float64]]  # (prompts, words) for words of several tokens
+    sums: Callable[[], NDArray[np.float64]]  # for words of several tokens, (prompts, words)
 
 
 class Filler(Adapter):
@@ -215,10 +215,10 @@ class Filler(Adapter):
     ) -> Iterator[Filled]:
         """Rank candidate words at the one mask of each prompt, in the order of the prompts.
 
-        With ``multi``, words of several tokens (``pieces`` above 1) are ranked too, by the sum over
-        their tokens, each conditional on the previous ones. Masks, ``options`` and errors are
-        documented in the method ``prepare`` of each kind of model. Raises UserError if a
-        log-probability is not finite.
+        With ``multi``, words of several tokens (``pieces`` above 1) are ranked too, by the sum of
+        their tokens' log-probabilities, each conditional on the previous tokens. Masks, ``options``
+        and errors are documented in the method ``prepare`` of each kind of model. Raises UserError
+        if a log-probability is not finite.
         """
         spelled = self.tokens.candidates(words, language)
         candidates = {word: tail for word, tail in spelled.items() if multi or len(tail) == 1}
@@ -248,7 +248,7 @@ class Filler(Adapter):
     def _ranked(
         self, encoded: Sequence[Sequence[int]], top_k: int, width: int, score: Scores
     ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Return the indices of the highest scores and the rounded scores, each (texts, top_k).
+        """Return the indices and rounded values of the top scores, both of shape (texts, top_k).
 
         ``width``: number of leading columns that are ranked.
         """
@@ -271,10 +271,10 @@ class Reader(Filler):
 
     head: HeadOnly  # hook on `body`
     body: Any  # submodule whose last states the head reads
-    options: Callable[[torch.Tensor, str], dict[str, Any]]  # further inputs of a forward pass
+    options: Callable[[torch.Tensor, str], dict[str, Any]]  # other inputs of a forward pass
 
     def look(self, ids: torch.Tensor, positions: torch.Tensor, language: str = "") -> torch.Tensor:
-        """Return logits at one position of each text, (texts, length) to (texts, vocabulary)."""
+        """Return logits of shape (texts, vocabulary) at one position of each row of ``ids``."""
         rows = self.enough(torch.arange(len(ids), device=ids.device))
         again = self.enough(ids, ids.shape[1])
         with self.head.at(rows, positions[rows]):
@@ -283,7 +283,7 @@ class Reader(Filler):
         return logits.reshape(len(ids), -1)
 
     def states(self, ids: torch.Tensor, language: str = "") -> torch.Tensor:
-        """Return the last hidden states, which the head reads, (texts, length, width).
+        """Return the last hidden states, which the head reads, of shape (texts, length, width).
 
         For masked BART and mBART these are the states of the encoder, since those of the decoder
         represent the next token.
@@ -300,7 +300,7 @@ class Reader(Filler):
 
         Raises UserError as ``prepare`` does, or if a log-probability is not finite.
         """
-        size = len(self.tokens)  # the last columns of a head may have no token
+        size = len(self.tokens)  # the last columns of a head may correspond to no token
         for block in blocks(prompts):
             texts, encoded, score, _ = self.prepare(block, language)
             best, values = self._ranked(encoded, top_k, size, score)
@@ -308,11 +308,11 @@ class Reader(Filler):
             yield Predicted(texts, lengths, best, values, unknown)
 
     def alone(self, words: list[str], language: str) -> list[tuple[list[int], list[int]]]:
-        """Return the tokens of each word encoded as a text, and the positions of its own tokens."""
+        """Encode each word as a text; return its tokens and the positions of those in the word."""
         return [(ids, self.tokens.counted(ids)) for ids in self.tokens.encode(words, language)]
 
     def represent(self, words: Iterable[str], *, language: str = "") -> Iterator[Represented]:
-        """Yield the mean last hidden state of the tokens of each word, in the order of the words.
+        """Yield each word's last hidden state, averaged over its tokens, in the order of the words.
 
         Raises UserError if a word has no tokens or too many, or if a state is not finite.
         """

@@ -1,20 +1,20 @@
 """Faster and more reproducible forward passes of transformers models.
 
 *Packed layers.* torch passes float32 products to MKL, and the last digits of MKL's results depend
-on the number of rows. The result of oneDNN for a row is independent of the other rows (except for
-products of a single row), and it is faster: ``fill`` is 2.1 times as fast with the shape of BERT
-base (one thread, AVX-512). The operators are private to torch.
+on the number of rows. oneDNN's result for a row is independent of the other rows (except in
+products of a single row), and oneDNN is faster: ``fill`` is 2.1 times as fast for a model as large
+as BERT base (one thread, AVX-512). The operators are private in torch.
 
-*The head and the last layer at the requested positions only.* The vocabulary is much wider than the
-hidden states, so the head is computed only at these positions. In the last layer, only the
-attention needs all tokens; after it, other positions are skipped.
+*The head and the last layer are computed only at the requested positions.* The vocabulary is much
+wider than the hidden states, so the head is expensive. In the last layer, only the attention needs
+all tokens; after the attention, other positions are skipped.
 
-*Texts with common prefixes: every prefix is computed once.* The texts of a batch form a tree: each
-token is a child node of the previous one, and texts branch where they differ. All nodes together
-are one row of input. Tokenwise operations of the model (products, norms, positions) are unchanged.
-Attention is computed here, in spans of fixed positions: for example, tokens 16 to 31 of a text
-attend to all tokens up to them, with padding after the end of the text. The result for a text is
-thus bitwise independent of the other texts that share its prefix.
+*Common prefixes of texts are computed once.* The texts of a batch form a tree: each token is a
+child node of the previous one, and texts branch where they differ. All nodes together form one
+input row. Tokenwise operations of the model (products, norms, positions) are unchanged. Attention
+is computed by this module, in spans of fixed positions: for example, tokens 16 to 31 of a text
+attend to all tokens up to their own positions, with padding after the end of the text. The result
+for a text is thus bitwise independent of the other texts that share its prefix.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ if TYPE_CHECKING:
 
 FEWEST = 16  # minimum number of rows of a plain torch product
 PAIR = 2  # minimum number of rows of a packed product
-# the weight of GPT-2's layer is transposed; Falcon's layer only has another name
+# Conv1D is GPT-2's layer with transposed weights; Falcon's layer differs only in its name
 LAYERS = ("Linear", "Conv1D", "FalconLinear")
 FAULTS = (AttributeError, IndexError, RuntimeError, TypeError, ValueError)
-# the approximate GELU of GPT-2 and ALBERT in eight steps, which is one operation in torch
+# the approximate GELU that GPT-2 and ALBERT compute in eight steps; torch has one operation for it
 SPELT_OUT = (activations.FastGELUActivation, activations.NewGELUActivation)
-# by type of model, the encoder layers and, within a layer, the first tokenwise module after
-# attention, with its residual input
+# for each type of model, the path of the encoder layers and, within a layer, of the first tokenwise
+# module after attention, which also receives the residual input
 BERT = ("encoder.layer", "attention.output")
 LAST = dict.fromkeys(("bert", "camembert", "electra", "roberta", "xlm-roberta"), BERT)
 LAST["distilbert"] = ("transformer.layer", "sa_layer_norm")
-NAME = "plumbline"  # name of the attention registered in transformers
+NAME = "plumbline"  # name under which the attention is registered in transformers
 SPAN = 16  # length of the first spans in tokens; later spans are longer
 _reading = threading.local()  # batches run in several threads
 
@@ -54,15 +54,15 @@ class Packed(nn.Module):
     """A linear layer whose weights are laid out for oneDNN."""
 
     def __init__(self, weight: torch.Tensor, bias: torch.Tensor | None) -> None:
-        """Pack a weight of shape (out, in)."""
+        """Pack a weight matrix of shape (out, in)."""
         super().__init__()
         ops: Any = torch.ops.mkldnn
         self.packed = ops._reorder_linear_weight(weight.detach().contiguous())  # noqa: SLF001
         self.bias = bias
-        self.weight = weight.new_empty(0)  # T5 reads its dtype; it is not used in products
+        self.weight = weight.new_empty(0)  # unused in products, but T5 reads its dtype
 
     def forward(self, states: torch.Tensor) -> torch.Tensor:
-        """Apply the layer to ``states`` (..., in); the result has shape (..., out)."""
+        """Apply the layer to ``states`` of shape (..., in); the result has shape (..., out)."""
         ops: Any = torch.ops.mkldnn
         product: torch.Tensor = ops._linear_pointwise(  # noqa: SLF001
             states, self.packed, self.bias, "none", [], ""
@@ -80,7 +80,7 @@ def works(dtype: torch.dtype) -> bool:
 
 
 def pack(model: Any) -> int:
-    """Pack a model's linear layers on a CPU; return the minimum number of rows of products.
+    """Pack a model's linear layers on a CPU; return the minimum number of rows in a product.
 
     Layers that a forward pass does not call remain unchanged, because Mamba and the first DeBERTa
     read their weights directly.
@@ -94,7 +94,7 @@ def pack(model: Any) -> int:
         for name, child in parent._modules.items()  # noqa: SLF001 includes layers with two names
         if id(child) in called
     ]
-    for parent, name in places:  # one by one, to free the plain weights
+    for parent, name in places:  # one layer at a time, to free the plain weights
         layer = getattr(parent, name)
         weight = layer.weight.t() if isinstance(layer, Conv1D) else layer.weight
         setattr(parent, name, Packed(weight, layer.bias))
@@ -126,7 +126,7 @@ def _called_layers(model: Any) -> set[int]:
 
 
 def fuse_activations(model: Any) -> None:
-    """Replace the approximate GELU in eight steps by a single operation of torch."""
+    """Replace the eight-step approximation of GELU with a single torch operation."""
     for parent in list(model.modules()):
         for name, child in list(parent._modules.items()):  # noqa: SLF001 includes two names
             if isinstance(child, SPELT_OUT):
@@ -134,7 +134,7 @@ def fuse_activations(model: Any) -> None:
 
 
 def close(difference: torch.Tensor, logits: torch.Tensor) -> bool:
-    """Return True if a difference is small compared with the logits' deviation over rows."""
+    """Return True if a difference is small relative to the logits' standard deviation over rows."""
     share = 1e-3 if logits.dtype in (torch.float32, torch.float64) else 0.2
     return bool(difference < share * logits.float().std(0).mean())
 
@@ -153,7 +153,7 @@ class HeadOnly:
 
     @contextmanager
     def at(self, rows: torch.Tensor, positions: torch.Tensor) -> Iterator[None]:
-        """Select the hidden states at some rows and positions, each of shape (n,)."""
+        """Select the hidden states at the given rows and positions, two tensors of shape (n,)."""
         self._request.where = (rows, positions)
         try:
             yield
@@ -170,13 +170,13 @@ class HeadOnly:
 
     def _in_last_layer(self, _: nn.Module, states: tuple[torch.Tensor, ...]) -> Any:
         selected = self._take(states)
-        self._request.where = None  # the output of the body is already selected
+        self._request.where = None  # the body's output is then already restricted
         return selected
 
     def shorten(self, model: Any) -> bool:
         """Shorten the last layer if the type of model is supported; return True on success.
 
-        The heads of classifiers of these types read only the first token.
+        In these types of models, the head of a classifier reads only the first token.
         """
         if model.config.model_type not in LAST:
             return False
@@ -187,27 +187,27 @@ class HeadOnly:
 
 
 class Span(NamedTuple):
-    """Attention of nodes at equal positions in their texts."""
+    """The attention of nodes that have the same positions in their texts."""
 
-    queries: torch.Tensor  # nodes, (texts, positions in the span)
-    keys: torch.Tensor  # nodes, (texts, positions up to the span's end)
-    seen: torch.Tensor  # attention mask (positions in the span, positions up to the end)
+    queries: torch.Tensor  # nodes, of shape (texts, positions in the span)
+    keys: torch.Tensor  # nodes, of shape (texts, positions up to the span's end)
+    seen: torch.Tensor  # attention mask, of shape (positions in the span, positions up to its end)
 
 
 class Tree(NamedTuple):
-    """Texts with shared prefixes."""
+    """Texts as a tree, in which texts with the same prefix share nodes."""
 
-    tokens: torch.Tensor  # token of each node, (1, nodes)
-    places: torch.Tensor  # position of each node in its text, (1, nodes)
+    tokens: torch.Tensor  # token of each node, of shape (1, nodes)
+    places: torch.Tensor  # position of each node in its text, of shape (1, nodes)
     paths: list[list[int]]  # nodes of each text
     spans: list[Span]
-    order: torch.Tensor  # index of each node among the queries of all spans, (nodes,)
+    order: torch.Tensor  # index of each node among the queries of all spans, of shape (nodes,)
 
 
 def parts(texts: Sequence[Sequence[int]], most: int) -> list[list[int]]:
     """Split texts into batches of at most ``most`` nodes (more if a single text is longer).
 
-    Returns indices of the texts, which are sorted by their tokens.
+    Returns the indices of the texts in each batch; the texts are sorted by their tokens.
     """
     batches: list[list[int]] = []
     nodes, before = 0, None
@@ -222,14 +222,14 @@ def parts(texts: Sequence[Sequence[int]], most: int) -> list[list[int]]:
 
 
 def grow(texts: Sequence[Sequence[int]], move: Callable[[Any], torch.Tensor]) -> Tree:
-    """Make a tree of non-empty texts, which share common prefixes if they are sorted.
+    """Build a tree of non-empty texts; if the texts are sorted, they share common prefixes.
 
-    ``move`` converts numbers to a tensor.
+    ``move``: function that converts numbers to a tensor.
     """
     tokens: list[int] = []
     places: list[int] = []
     paths: list[list[int]] = []
-    read: dict[tuple[int, int], list[list[int]]] = {}  # path of each text in a span
+    read: dict[tuple[int, int], list[list[int]]] = {}  # paths of the texts in each span
     slots: list[tuple[tuple[int, int], int]] = []  # span and offset of each node
     before: Sequence[int] = ()
     for text in texts:
@@ -290,7 +290,7 @@ def _attention(
     mask: torch.Tensor | None,
     **options: Any,
 ) -> tuple[torch.Tensor, None]:
-    """Return attention to texts or to one row of nodes, (texts, tokens, heads, width)."""
+    """Return attention of shape (texts, tokens, heads, width) over texts or a row of nodes."""
     tree: Tree | None = getattr(_reading, "tree", None)
     if tree is None:
         return sdpa_attention_forward(module, query, key, value, mask, **options)
@@ -304,7 +304,7 @@ def _attention(
 
 
 def _pick(states: torch.Tensor, nodes: torch.Tensor) -> torch.Tensor:
-    """Return the states of nodes (texts, tokens), as (texts, heads, tokens, width)."""
+    """Return states of shape (texts, heads, tokens, width) for nodes of shape (texts, tokens)."""
     chosen = states.index_select(0, nodes.flatten())
     return chosen.view(*nodes.shape, *states.shape[1:]).transpose(1, 2)
 
@@ -313,7 +313,7 @@ def _spans(length: int) -> Iterator[tuple[int, int]]:
     """Yield the start and end of each span of a text: 0-16, 16-32, ..., 64-96, ..."""
     first = 0
     while first < length:
-        # at most half of the preceding tokens, so that long texts have few spans and little padding
+        # at most half the preceding tokens, so that long texts have few spans and little padding
         last = first + max(SPAN, 1 << first.bit_length() >> 2)
         yield first, last
         first = last

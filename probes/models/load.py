@@ -1,7 +1,7 @@
 """Load models: check their configs, pin the hashes of their files, and select the adapter.
 
-The kind of a model and its missing files are determined from ``config.json`` and the file names,
-before any weight is read.
+A model's kind and missing files are determined from ``config.json`` and the file names, before any
+weights are read.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 WANTED = ("*.json", "*.txt", "*.model", "*.codes", "*.jinja", "*.safetensors")
 PICKLES = ("*.bin",)  # used only if the params allow it
-ADAPTERS = {  # class of each kind, in the module of that name
+ADAPTERS = {  # class for each kind of model; its module is named after the kind
     "masked": "Masked",
     "causal": "Causal",
     "seq2seq": "Seq2Seq",
@@ -42,7 +42,7 @@ ADAPTERS = {  # class of each kind, in the module of that name
 
 
 def pin(name: str) -> Path:
-    """Write ``data/models/NAME/model.json``: id, revision and sha256 of each file of a model.
+    """Write a model's id, revision and sha256 by file to ``data/models/NAME/model.json``.
 
     Raises UserError if the params are invalid, the Hub is unreachable, or the id or revision is
     unknown.
@@ -66,7 +66,7 @@ def pin(name: str) -> Path:
 
 
 def load(name: str, *, exact: bool = False) -> Scorer:
-    """Load a model; ``exact``: load it in double precision instead of the dtype in its params.
+    """Load a model; if ``exact``, in double precision instead of the dtype in its params.
 
     Raises UserError if the model is not pinned, if its files differ from the pinned ones, or if it
     cannot be loaded.
@@ -91,7 +91,7 @@ def adapter(kind: str) -> Any:
 
 
 def pinned(name: str) -> tuple[Path, Model, dict[str, Any]]:
-    """Return the folder of a model's files, its params, and its facts as pinned.
+    """Return the folder of a model's files, its params, and its pinned facts.
 
     Raises UserError if the model is not pinned, or if a file differs from the pinned one.
     """
@@ -117,7 +117,7 @@ def _facts(name: str) -> dict[str, Any]:
 
 
 def revision(files: dict[str, Any]) -> str:
-    """Return a hash of 40 digits, like that of a commit, of the sha256 of files."""
+    """Return a 40-digit hash, like that of a commit, computed from the sha256 of files."""
     return hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()[:40]
 
 
@@ -141,7 +141,7 @@ def download(name: str, params: Model) -> Path:
     if params.revision is None:
         folder = Path(params.id)
         if not folder.is_dir():
-            raise UserError(f"models.{name}.id: no folder {folder}")
+            raise UserError(f"models.{name}.id: the folder {folder} does not exist")
         return folder
     from huggingface_hub import snapshot_download
 
@@ -149,7 +149,7 @@ def download(name: str, params: Model) -> Path:
         with admitted(params.id, f"models.{name}: "):
             patterns = [*WANTED, *PICKLES * params.pickles]
             where = snapshot_download(params.id, revision=params.revision, allow_patterns=patterns)
-    except (OSError, ValueError) as error:  # all errors of the Hub are subclasses of these
+    except (OSError, ValueError) as error:  # base classes of all Hub errors
         reason = " ".join(str(error).split())[:200]
         raise UserError(
             f"models.{name}: {params.id} at {params.revision} could not be downloaded ({reason}); "
@@ -163,10 +163,10 @@ TOKENIZERS = {"tokenizer.json", "tokenizer.model", "vocab.txt", "vocab.json", "s
 TOKENIZERS |= {"sentencepiece.bpe.model", "source.spm", "bpe.codes"}
 # Canine, Perceiver and ByT5 read characters or bytes and save no vocabulary
 UNWRITTEN = ("byt5", "canine", "perceiver")
-KINDS = {  # by class in a config; the first matching pattern applies
+KINDS = {  # by class name in a config; the first matching pattern applies
     r"(XLNet|XLM|Flaubert)(LMHeadModel|WithLMHeadModel)": "masked",
-    r"(Bart|MBart|Mvp)ForConditionalGeneration": "masked",  # its decoder reads one mask
-    r"(Bart|MBart)Model": "masked",  # published so; the head uses the embeddings
+    r"(Bart|MBart|Mvp)ForConditionalGeneration": "masked",  # the decoder reads one mask
+    r"(Bart|MBart)Model": "masked",  # saved without the head, whose weights are the embeddings
     r"\w*ForMaskedLM": "masked",
     r"(Bert|Albert|MegatronBert|MobileBert|BigBird|Ernie|FNet|Nezha)ForPreTraining": "masked",
     r"\w*ForSequenceClassification": "classifier",
@@ -176,7 +176,7 @@ KINDS = {  # by class in a config; the first matching pattern applies
 
 
 def kind_of(config: dict[str, Any]) -> str | None:
-    """Return the kind of a model by its config, or None for an unknown head.
+    """Return the kind of a model according to its config, or None if its head is unknown.
 
     Examples
     --------
@@ -191,7 +191,7 @@ def kind_of(config: dict[str, Any]) -> str | None:
 
 
 def problem(files: Collection[str], config: dict[str, Any] | None, kind: str = "") -> str:
-    """Return the problem with a model as the end of a sentence, or "" if there is none.
+    """Return the problem with a model as a clause for a message, or "" if there is none.
 
     ``files``: names of its files.
     ``config``: the content of its ``config.json``, if it was read.
@@ -205,8 +205,8 @@ def problem(files: Collection[str], config: dict[str, Any] | None, kind: str = "
     named = ", ".join(map(str, config.get("architectures") or ()))
     if actual is None and (named or not kind):
         return (
-            f"its head ({named or 'no architecture'}) is not supported; take a checkpoint with a "
-            "pretrained language model's or a text classifier's head"
+            f"its head ({named or 'no architecture'}) is not supported; use a checkpoint with the "
+            "head of a pretrained language model or of a text classifier"
         )
     if kind and actual and kind != actual and (kind, actual) != ("seq2seq", "masked"):
         return f"{named} is of kind {actual}; write `kind: {actual}`"
@@ -215,12 +215,12 @@ def problem(files: Collection[str], config: dict[str, Any] | None, kind: str = "
         missing.append("tokenizer")
     if not any(name.endswith((".safetensors", ".bin")) for name in files):
         missing.append("weights")
-    return f"it has no {' and no '.join(missing)}; save both there" if missing else ""
+    return f"it has no {' and no '.join(missing)}; add the missing files" if missing else ""
 
 
 @contextmanager
 def admitted(name: str, where: str = "") -> Iterator[None]:
-    """Raise UserError if the Hub refuses a model: gated, private, or the token is invalid.
+    """Raise UserError if a model on the Hub is gated or private, or if the token is invalid.
 
     ``name``: its id on the Hub.
     ``where``: prefix of the message, such as ``models.NAME: ``.
@@ -237,8 +237,8 @@ def admitted(name: str, where: str = "") -> Iterator[None]:
         if isinstance(error, absent) or error.response.status_code not in (401, 403, 404):
             raise
         raise UserError(
-            f"{where}{name} is gated, private or not on the Hub: request access on "
-            f"{constants.ENDPOINT}/{name}, and set HF_TOKEN to a token of that account"
+            f"{where}{name} is gated, private or not on the Hub: request access at "
+            f"{constants.ENDPOINT}/{name}, and set HF_TOKEN to a token of the account with access"
         ) from error
 
 
@@ -255,7 +255,7 @@ def look(folder: Path, name: str, kind: str = "") -> str:
         try:
             config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
         except ValueError as error:
-            raise UserError(f"{folder / CONFIG}: not JSON ({error})") from error
+            raise UserError(f"{folder / CONFIG}: the file is not JSON ({error})") from error
     if wrong := problem(files, config, kind):
         raise UserError(f"{name}: {wrong}")
     return kind or str(kind_of(config or {}))

@@ -53,14 +53,14 @@ class Masked(Reader):
     def __init__(self, where: Path, name: str, revision: str, **options: Any) -> None:
         super().__init__(where, name, revision, **options)
         self.mask_token = str(self.tokens.tokenizer.mask_token)
-        self.scored: dict[Copy, complex] = {}  # scores of masked copies of the last sentences
+        self.scored: dict[Copy, complex] = {}  # scores of masked copies of the last block
         self.body = self.model.get_submodule(self.model.base_model_prefix)
         if self.kind != "xlnet":
             self.head = HeadOnly(self.body)
             self.narrow = self.head.shorten(self.model)
 
     def load(self, where: Path, *, pickles: bool) -> Any:
-        """Return the model from a folder."""
+        """Load the model from a folder."""
         if self.tokens.mask_id is None:
             raise UserError(
                 f"models.{self.name}: has no mask token, so it is not a masked model; check its "
@@ -76,7 +76,7 @@ class Masked(Reader):
     def at(
         self, ids: Any, positions: Any, language: str = "", hidden: Sequence[Sequence[int]] = ()
     ) -> torch.Tensor:
-        """Return logits at one position of each text, (texts, length) to (texts, vocabulary).
+        """Return logits of shape (texts, vocabulary) at one position of each row of ``ids``.
 
         Only XLNet uses the ``hidden`` positions of each text: its permutation mask hides these
         tokens from all others, and its target mapping selects the position that the query stream
@@ -100,9 +100,9 @@ class Masked(Reader):
     def all(
         self, ids: torch.Tensor, language: str = "", *, attention: bool = False
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
-        """Return logits (texts, length, vocabulary) and the attention received (texts, length).
+        """Return logits of shape (texts, length, vocabulary) and the attention that tokens receive.
 
-        The attention is averaged over layers, heads and query tokens.
+        The attention, of shape (texts, length), is averaged over layers, heads and query tokens.
         """
         if attention:  # each text is a separate batch
             out = self.model(input_ids=ids, output_attentions=True, **self.options(ids, language))
@@ -113,7 +113,7 @@ class Masked(Reader):
         return out.logits[: len(ids)], None
 
     def options(self, ids: torch.Tensor, language: str) -> dict[str, Any]:
-        """Return further inputs of an architecture, such as the language of every token for XLM."""
+        """Return architecture-specific inputs, such as the language of every token for XLM."""
         config, tokenizer = self.model.config, self.tokens.tokenizer
         if self.kind == "xlnet":
             return {"token_type_ids": torch.where(ids == tokenizer.cls_token_id, 2, 0)}
@@ -133,12 +133,12 @@ class Masked(Reader):
         *,
         together: bool = False,
     ) -> Prompts:
-        """Return prompts for words at their only mask, or for tokens at the last mask.
+        """Prepare the prediction of words at a prompt's only mask, or of tokens at its last mask.
 
-        A word of several tokens is scored by the sum over its tokens, each given the previous
-        tokens of the word while the following ones are masked (within-word left-to-right). With
-        ``together``, all tokens of the word are masked. Raises UserError if a prompt is too long
-        for the model or has no mask, or has several masks although there are candidates.
+        A word of several tokens is scored by the sum of its tokens' log-probabilities, each given
+        the word's previous tokens while its following ones are masked (within-word left-to-right).
+        With ``together``, all tokens of the word are masked. Raises UserError if a prompt is too
+        long for the model or has no mask, or if candidates are given and it has several masks.
         """
         written = [(self.context + prompt).replace(MASK, self.mask_token) for prompt in prompts]
         encoded = self.encode(written, language)
@@ -165,7 +165,7 @@ class Masked(Reader):
         language: str,
         together: bool,
     ) -> NDArray[np.float64]:
-        """Return log-probabilities of words of several tokens at the mask, (prompts, words)."""
+        """Return log-probabilities, of shape (prompts, words), for words of several tokens."""
         worst = max(encoded, key=len)
         length = len(worst) + max(map(len, tails)) - 1
         self.tokens.fits(self.tokens.tokenizer.decode(worst), length, self.longest)
@@ -193,8 +193,8 @@ class Masked(Reader):
     ) -> Iterator[Score]:
         """Score complete sentences, or the text after their ``prefixes``, in order.
 
-        The tokens of a prefix are visible, but neither masked nor counted. Spaces at its end belong
-        to the sentence. A prefix must have the same tokens alone as in its text.
+        The tokens of a prefix are visible, but neither masked nor counted. Spaces at the end of a
+        prefix belong to the sentence. A prefix must have the same tokens alone and in its text.
 
         ``original``: the sum of the tokens' log-probabilities, with each token masked alone
         (Salazar et al. 2020, eq. 1). ``within_word_l2r``: the same, with the following tokens of
@@ -211,17 +211,17 @@ class Masked(Reader):
         if self.kind in DECODERS or (self.kind == "xlnet" and method in METHODS[2:]):
             raise UserError(
                 f"models.{self.name}: {self.architecture} has no pseudo-log-likelihood "
-                f"({method}); leave it out of this probe"
+                f"({method}); remove it from this probe"
             )
         before = repeat("") if prefixes is None else prefixes
         for block in blocks(zip(before, sentences, strict=prefixes is not None)):
-            with self._eager() if method == "aula" else nullcontext():  # but not while yielding
+            with self._eager() if method == "aula" else nullcontext():  # closed before yielding
                 scores = self._score(block, method, language)
             yield from scores
 
     @contextmanager
     def _eager(self) -> Iterator[None]:
-        """Use eager attention: the fast kernels do not return attention weights."""
+        """Use eager attention, since the fast kernels do not return attention weights."""
         before = self.model.config._attn_implementation  # noqa: SLF001 no public way to read it
         self.model.set_attn_implementation("eager")
         try:
@@ -261,10 +261,10 @@ class Masked(Reader):
     def _masked(
         self, texts: list[list[int]], hidden: list[list[tuple[int, ...]]], language: str
     ) -> NDArray[np.float64]:
-        """Return sums of :meth:`chosen` over masked copies of each text, (texts, 2).
+        """Return sums of :meth:`chosen` over the masked copies of each text, of shape (texts, 2).
 
-        ``hidden``: the masked positions of each copy of a text; the first one is scored. A copy
-        that two methods share is scored once.
+        ``hidden``: the masked positions of each copy of a text; the first position is scored. A
+        copy that two methods share is scored once.
         """
         copies = [
             (tuple(ids), positions, language)
@@ -281,7 +281,7 @@ class Masked(Reader):
             where = [(n, q) for n, positions in enumerate(masked) for q in positions]
             ids[tuple(torch.tensor(where).t())] = self.mask_id
             chosen = self.chosen(self.at(ids, places, language, masked), self.batches.move(true))
-            return torch.view_as_complex(chosen)  # one complex number, since small arrays are slow
+            return torch.view_as_complex(chosen)  # a complex number, since small arrays are slow
 
         lengths = [len(ids) for ids, *_ in new]
         scores = self.batches.each(lengths, lengths, launch)
@@ -294,7 +294,7 @@ class Masked(Reader):
     def _unmasked(
         self, encoded: list[list[int]], counted: list[list[int]], language: str, *, weighted: bool
     ) -> NDArray[np.float64]:
-        """Return sums of :meth:`chosen` over tokens of unmasked sentences, (sentences, 2)."""
+        """Return sums of :meth:`chosen` over unmasked sentences, of shape (sentences, 2)."""
 
         def launch(rows: list[int]) -> torch.Tensor:
             ids = self.batches.move([encoded[i] for i in rows])

@@ -1,4 +1,4 @@
-"""Params of models: their origin and settings.
+"""Params of models: the origin and settings of each model.
 
 Models are listed under `models` in params.yaml. A world (a control model trained on artificial
 text) is an input, like a snapshot: a folder in ``data/samples/worlds`` with a manifest that lists
@@ -54,7 +54,7 @@ class Endpoint(Params):
     key: str | None = Field(
         None,
         pattern=r"^[A-Z][A-Z0-9_]*$",
-        description="name of the environment variable with the key; never the key itself",
+        description="environment variable that contains the key; never the key itself",
     )
     token_budget: int = Field(
         1_000_000, ge=1, description="number of prompt and response tokens after which a run stops"
@@ -65,25 +65,25 @@ class Endpoint(Params):
 class Model(Params):
     """One model: a Hub ``id`` with a pinned ``revision``, a folder, or an ``endpoint``."""
 
-    id: str | None = Field(None, description="id on the Hugging Face Hub, or a local folder")
+    id: str | None = Field(None, description="id on the Hugging Face Hub, or path of a folder")
     revision: str | None = Field(
         None, pattern=r"^[0-9a-f]{40}$", description="full commit hash on the Hub (40 digits)"
     )
     endpoint: Endpoint | None = Field(None, description="a server that runs the model")
     kind: Literal["masked", "causal", "seq2seq", "classifier", "remote"] = Field(
         "masked",
-        description="masked (also XLNet, BART and mBART), causal, seq2seq, classifier; remote for "
-        "an endpoint",
+        description="masked (also XLNet, BART and mBART), causal, seq2seq, classifier, or remote "
+        "for an endpoint",
     )
     dtype: Literal["float32", "float64", "bfloat16"] = Field(
-        "float32", description="arithmetic of the model"
+        "float32", description="data type of the model's arithmetic"
     )
     context: str = Field(
-        "", description="text before prompts (XLNet expects long inputs); part of the outputs"
+        "", description="text placed before prompts (XLNet expects long inputs); saved in outputs"
     )
     pickles: bool = Field(
         False,
-        description="load weights from pickles without safetensors; their code is not "
+        description="load weights from pickles if there are no safetensors; code in pickles is not "
         "executed, but safetensors are safer",
     )
     languages: list[str] | None = Field(
@@ -100,7 +100,7 @@ class Model(Params):
     )
 
     def among(self, languages: Sequence[str]) -> list[str]:
-        """Return those languages of a probe in which the model is prompted."""
+        """Return the languages of a probe in which the model is prompted."""
         return [code for code in languages if self.languages is None or code in self.languages]
 
     @model_validator(mode="after")
@@ -124,7 +124,7 @@ def _local(name: str) -> bool:
 
 
 def pointer(name: str, data: Path = DATA) -> Path:
-    """Return the path of the file with the id, revision and file hashes of a model."""
+    """Return the path of the file that contains a model's id, revision and file hashes."""
     world = data / WORLDS.relative_to(DATA) / name / MANIFEST
     return world if world.is_file() else data / MODELS.relative_to(DATA) / name / POINTER
 
@@ -141,7 +141,7 @@ def _world(manifest: Path) -> Model:
 
 
 def model(name: str, data: Path = DATA) -> Model:
-    """Return a model's params; raise UserError if its name is unknown or its entry invalid."""
+    """Return a model's params; raise UserError if its name is unknown or its entry is invalid."""
     entries = read().get("models") or {}
     file = pointer(name, data)
     if NAME.fullmatch(name) and file.name == MANIFEST:
@@ -151,6 +151,6 @@ def model(name: str, data: Path = DATA) -> Model:
     if name not in entries or not NAME.fullmatch(name):
         names = ", ".join([*entries, *worlds()]) or "none"
         raise UserError(
-            f"params.yaml: no model {name!r} under models, nor a world; available: {names}"
+            f"params.yaml: no model {name!r}, and no such control model; available: {names}"
         )
     return section(f"models.{name}", Model)

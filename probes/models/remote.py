@@ -2,8 +2,8 @@
 
 The ``openai`` client handles retries. An incomplete response raises an error that names the model
 and the row (counted from 0). Scores are read from the echo of a prompt, as in vLLM's completions,
-which lists each token as text with its log-probability; the concatenated tokens must equal the
-text. The key is read from the environment for each run, and no error message contains it.
+which lists each token's text and log-probability; the concatenated tokens must equal the text. The
+key is read from the environment for each run, and no error message contains it.
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 TIMEOUT_S = 120.0  # seconds to wait for a response
-RETRIES = 5  # further requests after one fails
+RETRIES = 5  # number of retries after a failed request
 LONGEST_MESSAGE = 200  # maximum length of a server's message in an error
-BLOCK = 16  # requests per thread before responses are yielded
+BLOCK = 16  # requests sent by each thread before responses are yielded
 AROUND = 64  # number of tokens that a chat template may add to a prompt
 IDENTITY = ("id", "owned_by", "parent", "max_model_len", "meta")
 READING = Sampling(tokens=1, temperature=0.0)  # one unused token; some servers treat 0 as no limit
-LEAST = -9999.0  # stands for minus infinity in responses of servers
-ROUNDING = 1e-6  # tolerance of log-probabilities above 0
-OLLAMA = "fp_ollama"  # system_fingerprint of Ollama's responses
+LEAST = -9999.0  # represents minus infinity in servers' responses
+ROUNDING = 1e-6  # tolerance for log-probabilities above 0
+OLLAMA = "fp_ollama"  # system_fingerprint in Ollama's responses
 NO_SCORES = (
-    "the server returns no log-probabilities of input; serve the model with vLLM, or score its "
-    "weights here, kind: causal"
+    "the server returns no log-probabilities of the input; serve the model with vLLM, or load "
+    "its weights here with kind: causal"
 )
 
 
 class Refused(UserError):  # noqa: N818
-    """A request that the server refuses with an HTTP status."""
+    """Raised if the server refuses a request with an HTTP error status."""
 
     def __init__(self, message: str, status: int, reason: str) -> None:
         super().__init__(message)
@@ -61,14 +61,14 @@ class Remote:
         self.name, self.endpoint, self.revision = name, endpoint, revision
         self.spent = 0  # tokens
         self._lock = Lock()
-        self._limit = "max_tokens"  # name of the limit of tokens in the server's API
+        self._limit = "max_tokens"  # name of the token limit in the server's API
 
     @cached_property
     def _client(self) -> OpenAI:
         return connect(self.endpoint)
 
     def facts(self) -> dict[str, str | int]:
-        """Return the facts about the model; 0 is a vocabulary of unknown size."""
+        """Return the facts about the model; the vocabulary is 0, since its size is unknown."""
         return {
             "model": self.name,
             "revision": self.revision,
@@ -84,7 +84,7 @@ class Remote:
         """Continue each prompt, or respond to it as the first message of a chat, in order.
 
         ``tokens`` is the number reported by the server, or 0 if none is reported. ``top_k`` is sent
-        only if it is set; some servers default to the value in the model's configuration. Raises
+        only if it is set; otherwise some servers use the value in the model's configuration. Raises
         UserError if the server refuses a request, fails repeatedly or omits a text, or if the token
         budget is used up.
         """
@@ -116,10 +116,10 @@ class Remote:
     def logprobs(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Score]:
         """Score each continuation after its prefix, in order.
 
-        The ``text`` of a score is prefix and continuation; ``tokens`` is the number of tokens of
-        the continuation; ``unknown`` is 0, since servers do not report it. Raises UserError as in
-        :meth:`generate`, and if the server returns no log-probabilities of input text, if a prefix
-        ends within a token, or if a value is missing or not finite.
+        The ``text`` of a score is the prefix and the continuation; ``tokens`` is the number of
+        tokens of the continuation; ``unknown`` is 0, since servers do not report it. Raises
+        UserError as in :meth:`generate`, and if the server returns no log-probabilities of input
+        text, if a prefix ends within a token, or if a value is missing or not finite.
         """
         if self.endpoint.api == "chat":
             raise UserError(f"models.{self.name}: scores need endpoint.api: completions")
@@ -186,12 +186,12 @@ class Remote:
 
 
 def connect(endpoint: Endpoint) -> OpenAI:
-    """Return a client for an endpoint that ignores account settings in the environment.
+    """Return a client for an endpoint; account settings in the environment are ignored.
 
     Raises
     ------
     UserError
-        If the key is missing in the environment or would be sent unencrypted.
+        If the key is missing from the environment or would be sent unencrypted.
     """
     with optional_library():
         import openai
@@ -220,7 +220,7 @@ def connect(endpoint: Endpoint) -> OpenAI:
 def request(
     client: OpenAI, name: str, path: str, body: dict[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Return the JSON object at a path of a server, or the response to a request body.
+    """Return the JSON object at a server's path, or the response to ``body`` if it is given.
 
     Raises
     ------
@@ -249,7 +249,7 @@ def request(
 
 
 def _message(body: Any) -> str:
-    """Return the message in the body of an error on one line, with the key masked."""
+    """Return the message in an error's body as one line, with the key masked."""
     for name in ("error", "message", "detail"):
         body = body[name] if isinstance(body, dict) and body.get(name) else body
     words = " ".join((body if isinstance(body, str) else json.dumps(body)).split())
@@ -260,7 +260,7 @@ def identify(endpoint: Endpoint) -> dict[str, Any]:
     """Return the server's description of the model, without timestamps.
 
     If the server does not list its models (HTTP 404 or 405), only the name is returned. Raises
-    UserError if the list lacks the model.
+    UserError if the model is not in the list.
     """
     try:
         listed = request(connect(endpoint), f"{endpoint.url}/models", "/models").get("data")
@@ -273,16 +273,16 @@ def identify(endpoint: Endpoint) -> dict[str, Any]:
     model = models.get(endpoint.model) or models.get(f"{endpoint.model}:latest")
     if model is None:
         names = ", ".join(sorted(models)[:20]) or "none"
-        raise UserError(f"endpoint.model: {endpoint.url} lacks {endpoint.model!r}; it has {names}")
+        raise UserError(f"endpoint.model: {endpoint.url} has no {endpoint.model!r}, only {names}")
     return {key: model[key] for key in IDENTITY if key in model}
 
 
 def continuation(row: str, choice: dict[str, Any], prefix: str, text: str) -> list[float]:
-    """Return the log-probabilities, in nats, of exactly the tokens of a text after its prefix.
+    """Return the log-probabilities, in nats, of the tokens of a text that follows a prefix.
 
-    ``choice`` is from a completion that was requested with ``echo`` and ``logprobs``; ``row`` is
-    the prefix of messages. Raises UserError if the prompt or its log-probabilities are missing, if
-    the tokens do not add up to the text, if the prefix ends within a token, or if a value is
+    ``choice`` belongs to a completion requested with ``echo`` and ``logprobs``; ``row`` is the
+    prefix of error messages. Raises UserError if the prompt or its log-probabilities are missing,
+    if the tokens do not add up to the text, if the prefix ends within a token, or if a value is
     missing or impossible.
     """
     prompt, logprobs = prefix + text, choice.get("logprobs")
@@ -305,7 +305,7 @@ def continuation(row: str, choice: dict[str, Any], prefix: str, text: str) -> li
 
 
 def token_starts(tokens: list[Any], text: str) -> list[int] | None:
-    """Return the character offset of each token in a text, or None if they do not add up to it.
+    """Return the character offset of each token in a text, or None if the tokens are not the text.
 
     Tokens before the text have the offset -1. SentencePiece may add a space before the text.
     """

@@ -25,13 +25,13 @@ class Writer(Adapter):
     """A model that generates token by token."""
 
     continues: bool  # True if the output continues the prompt
-    # maps prompts, number of new tokens and language to the text and tokens of model inputs
+    # maps prompts, a number of new tokens and a language to model inputs, as text and tokens
     opened: Callable[[list[str], int, str], tuple[list[str], list[list[int]]]]
-    # maps tokens (texts, length) to next-token logits (texts, vocabulary) and the state
+    # maps tokens of shape (texts, length) to next-token logits (texts, vocabulary) and the state
     begin: Callable[[torch.Tensor], tuple[torch.Tensor, dict[str, Any]]]
-    # maps the last tokens (texts,) and the state to next-token logits (texts, vocabulary)
+    # maps last tokens of shape (texts,) and the state to next-token logits (texts, vocabulary)
     step: Callable[[torch.Tensor, dict[str, Any]], torch.Tensor]
-    keep: Callable[[torch.Tensor, dict[str, Any]], None]  # retains only some of the texts
+    keep: Callable[[torch.Tensor, dict[str, Any]], None]  # retains only the selected texts
 
     def __init__(self, where: Path, name: str, revision: str, **options: Any) -> None:
         super().__init__(where, name, revision, **options)
@@ -48,7 +48,7 @@ class Writer(Adapter):
         *,
         language: str = "",
     ) -> Iterator[Text]:
-        """Continue or answer each prompt, in order, with the model's unmodified probabilities.
+        """Continue or answer each prompt, in order, using the model's unmodified probabilities.
 
         The opening token that a config forces on a decoder is included, but not counted; other
         generation settings (beams, penalties, forbidden or closing tokens) are ignored. Raises
@@ -76,7 +76,7 @@ class Writer(Adapter):
             before, joined, alone = self.tokens.tokenizer.batch_decode(
                 [begun, [*begun, *new], new], skip_special_tokens=True
             )
-            # the new text includes the spaces between the prompt and it
+            # spaces between the prompt and the new text belong to the new text
             text = joined[len(before) :] if joined.startswith(before) else alone
             yield Text(prompt, seed, text, len(new), finished)
 
@@ -103,9 +103,9 @@ class Writer(Adapter):
 
 
 def draw(logits: torch.Tensor, luck: torch.Tensor, sampling: Sampling) -> torch.Tensor:
-    """Choose tokens (rows,), given log-probabilities (rows, vocabulary) and ``luck`` (rows,).
+    """Choose a token for each row, given log-probabilities of shape (rows, vocabulary).
 
-    ``luck``: random numbers, uniform in [0, 1).
+    ``luck``: random numbers of shape (rows,), uniform in [0, 1).
     """
     if sampling.temperature == 0:
         return logits.argmax(dim=1)
@@ -124,6 +124,6 @@ def draw(logits: torch.Tensor, luck: torch.Tensor, sampling: Sampling) -> torch.
 
 
 def _luck(prompt: str, seed: int, tokens: int) -> np.ndarray:
-    """Return the uniform numbers for one prompt, (tokens,)."""
+    """Return uniform random numbers for one prompt, of shape (tokens,)."""
     digest = hashlib.sha256(prompt.encode()).digest()[:8]
     return np.random.default_rng([seed, int.from_bytes(digest, "little")]).random(tokens)

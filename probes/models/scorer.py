@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 MASK = "<mask>"  # placeholder in prompts for the model's mask token
 DECIMALS = 6  # decimals of log-probabilities, which are rounded before ranking
 
-BEST = 20  # number of top words that are compared
+BEST = 20  # number of most probable words that are compared
 
 # definitions of the pseudo-log-likelihood
 Method = Literal["original", "within_word_l2r", "aul", "aula"]
@@ -30,14 +30,14 @@ class Filled(NamedTuple):
 
     prompts: Sequence[str]  # exact model inputs
     candidates: Sequence[str]  # the ranked words
-    pieces: NDArray[np.int32]  # number of tokens of each candidate, (candidates,)
+    pieces: NDArray[np.int32]  # number of tokens of each candidate, of shape (candidates,)
     best: NDArray[np.int32]  # (n, k) indices in ``candidates``, best first
     logprobs_nats: NDArray[np.float64]  # (n, k) normalised over the model's full vocabulary
-    lengths: NDArray[np.int32]  # (n,) number of tokens of each prompt with special ones and mask
+    lengths: NDArray[np.int32]  # (n,) tokens per prompt, including special ones and the mask
     unknown: NDArray[np.int32]  # (n,) number of unknown tokens
 
     def by_prompt(self) -> Iterator[tuple[dict[str, tuple[float, int]], int]]:
-        """Yield, per prompt, the log-probability and tokens of each word, and unknown tokens."""
+        """Yield each word's log-probability and token count, and the unknown tokens, by prompt."""
         for best, nats, unknown in zip(self.best, self.logprobs_nats, self.unknown, strict=True):
             places = zip(best.tolist(), nats.tolist(), strict=True)
             yield {self.candidates[j]: (x, int(self.pieces[j])) for j, x in places}, int(unknown)
@@ -48,7 +48,7 @@ class Predicted(NamedTuple):
 
     prompts: Sequence[str]  # exact model inputs
     length: NDArray[np.int32]  # (n,) number of tokens of each prompt
-    ids: NDArray[np.int32]  # (n, k) ids of tokens, best first; ties by lower id
+    ids: NDArray[np.int32]  # (n, k) ids of tokens, best first; ties are ordered by id
     logprobs_nats: NDArray[np.float64]  # (n, k) normalised over the model's full vocabulary
     unknown: NDArray[np.int32]  # (n,) number of unknown tokens of each prompt
 
@@ -58,8 +58,8 @@ class Pieces(NamedTuple):
 
     tokens: Sequence[str]  # as written in the vocabulary
     words: Sequence[str]  # decoded, without surrounding spaces
-    starts: NDArray[np.bool_]  # True if the token represents the word after another word
-    bare: NDArray[np.int32]  # id of the token that equals the word literally, or -1
+    starts: NDArray[np.bool_]  # True if the token represents a word that follows another word
+    bare: NDArray[np.int32]  # id of the token spelled exactly like the word, or -1
     unknown: int  # id of the unknown token, or -1
 
 
@@ -84,7 +84,7 @@ class Text(NamedTuple):
 
 
 class Classes(NamedTuple):
-    """The probability of every label of one text."""
+    """The probability of every label for one text."""
 
     text: str
     labels: tuple[str, ...]  # in the order of the model's config
@@ -103,12 +103,12 @@ class Represented(NamedTuple):
 
 
 class Sampling(NamedTuple):
-    """Settings of sampling; a ``temperature`` of 0 is greedy."""
+    """Sampling settings; a ``temperature`` of 0 means greedy decoding."""
 
     tokens: int = 64  # maximum number of generated tokens
     temperature: float = 1.0
-    top_k: int = 0  # tokens are sampled from the best k; 0 for all
-    top_p: float = 1.0  # tokens are sampled from the best with this total probability
+    top_k: int = 0  # tokens are sampled from the k most probable; 0: from all
+    top_p: float = 1.0  # tokens are sampled from the most probable ones with this total
 
 
 SAMPLING = Sampling()
@@ -120,12 +120,12 @@ class Scorer(Protocol):
     name: str
 
     def facts(self) -> dict[str, str | int]:
-        """Return model, revision, architecture, size of the vocabulary, mask token, dtype."""
+        """Return the model's name, revision, architecture, vocabulary size, mask token, dtype."""
 
 
 @runtime_checkable
 class Fills(Scorer, Protocol):
-    """Models that have a mask, or that read a final mask as the next word."""
+    """Models that fill a mask, or treat a final mask as the next word."""
 
     def spelled(self, words: Sequence[str], language: str = "") -> dict[str, int]:
         """Return the number of tokens of each word that the tokenizer can encode."""
@@ -142,7 +142,7 @@ class Fills(Scorer, Protocol):
     ) -> Iterator[Filled]:
         """Rank candidate words at the one mask of each prompt, in the order of the prompts.
 
-        ``options``: options of a kind of model, such as ``together`` for masked models.
+        ``options``: options specific to one kind of model, such as ``together`` for masked models.
         """
 
 
@@ -197,15 +197,15 @@ class Classifies(Scorer, Protocol):
     """Text classifiers."""
 
     def classify(self, texts: Iterable[str]) -> Iterator[Classes]:
-        """Return the probability of every label of each text."""
+        """Return the probability of every label for each text."""
 
     def lengths(self, words: Sequence[str], language: str = "") -> list[int]:
-        """Return the number of tokens of each word after another word."""
+        """Return the number of tokens of each word when it follows another word."""
 
 
 @runtime_checkable
 class Represents(Scorer, Protocol):
-    """Models with accessible hidden states."""
+    """Models whose hidden states can be read."""
 
     def represent(self, words: Iterable[str], *, language: str = "") -> Iterator[Represented]:
         """Return the last hidden state of each word, encoded alone, in order."""

@@ -1,4 +1,4 @@
-"""Encoder-decoders (T5, BART): continuations by the decoder, and T5's sentinels."""
+"""Encoder-decoders (T5, BART): scored continuations, and masks as T5's sentinels."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import torch
     from numpy.typing import NDArray
 
-GAP = "<extra_id_0>"  # T5's first sentinel, which marks a gap in the input and begins its text
+GAP = "<extra_id_0>"  # T5's first sentinel; it marks a gap and begins the text that fills it
 
 
 class Seq2Seq(Filler, Writer):
@@ -38,7 +38,7 @@ class Seq2Seq(Filler, Writer):
     def prepare(
         self, prompts: list[str], language: str, candidates: Candidates | None = None
     ) -> Prompts:
-        """Return prompts for words in the single gap of each prompt.
+        """Prepare the prediction of words in the single gap of each prompt.
 
         The mask is replaced by the first sentinel, and the decoder predicts the word after that
         sentinel (Raffel et al. 2020, section 3.1.4). Words of several tokens are scored from left
@@ -71,7 +71,7 @@ class Seq2Seq(Filler, Writer):
         return Prompts(written, encoded, score, sums)
 
     def logprobs(self, pairs: Iterable[tuple[str, str]], *, language: str = "") -> Iterator[Score]:
-        """Score each continuation with the decoder; the encoder reads its prefix.
+        """Score each continuation with the decoder; the encoder reads the prefix.
 
         A mask in the prefix is replaced by T5's first sentinel. The closing token, and an opening
         token that the config forces (BART, mBART), are not counted. Raises UserError if a text is
@@ -94,7 +94,7 @@ class Seq2Seq(Filler, Writer):
     def _sums(
         self, encoded: list[list[int]], rows: list[tuple[int, list[int], list[int]]]
     ) -> NDArray[np.float64]:
-        """Return sums of :meth:`chosen` over tokens, (rows, 2).
+        """Return sums of :meth:`chosen` over the scored tokens, of shape (rows, 2).
 
         A row consists of the index of its input, the tokens before the scored ones, and the scored
         tokens.
@@ -117,27 +117,27 @@ class Seq2Seq(Filler, Writer):
     def opened(
         self, prompts: list[str], room: int, language: str
     ) -> tuple[list[str], list[list[int]]]:
-        """Return the encoder's input for each prompt; the decoder must have room for new tokens."""
+        """Return the encoder's input for each prompt, checking that ``room`` new tokens fit."""
         texts, encoded = self._inputs(prompts, language)
         for text in texts:
             self.tokens.fits(text, len(self.opening) - 1 + room, self.longest)
         return texts, encoded
 
     def begin(self, ids: torch.Tensor) -> tuple[torch.Tensor, dict[str, Any]]:
-        """Return the logits of the first new token, (texts, vocabulary), and the decoding state."""
+        """Return logits of shape (texts, vocabulary) for the first new token, and the state."""
         state = {"encoder_outputs": self.model.get_encoder()(input_ids=ids)}
         start = self.batches.move([self.opening] * len(ids))
         out = self.model(decoder_input_ids=start, use_cache=True, **state)
         return out.logits[:, -1], {**state, "past_key_values": out.past_key_values}
 
     def step(self, last: torch.Tensor, state: dict[str, Any]) -> torch.Tensor:
-        """Return the logits (texts, vocabulary) that follow the tokens ``last``, (texts,)."""
+        """Return next-token logits of shape (texts, vocabulary) for ``last``, of shape (texts,)."""
         out = self.model(decoder_input_ids=last.unsqueeze(1), use_cache=True, **state)
         logits: torch.Tensor = out.logits[:, -1]
         return logits
 
     def keep(self, rows: torch.Tensor, state: dict[str, Any]) -> None:
-        """Retain only some of the texts in the state."""
+        """Retain only the selected texts in the state."""
         state["past_key_values"].batch_select_indices(rows)
         read = state["encoder_outputs"]
         read["last_hidden_state"] = read.last_hidden_state[rows]

@@ -41,19 +41,19 @@ class Tokens:
                 f"models.{name}: its tokenizer could not be loaded from {where} ({reason}); check "
                 "id and revision in params.yaml"
             ) from error
-        files = {*self.tokenizer.vocab_files_names.values()}  # empty for byte models
+        files = {*self.tokenizer.vocab_files_names.values()}  # empty for models that read bytes
         others = ("tokenizer.json", "tokenizer.model")
         if files and not any(Path(where, file).is_file() for file in (*files, *others)):
             raise UserError(  # otherwise transformers 5 creates a tokenizer without words
-                f"models.{name}: {where} has no {' or '.join(sorted(files))} of a tokenizer; save "
+                f"models.{name}: {where} has no tokenizer ({' or '.join(sorted(files))}); save "
                 "it there with tokenizer.save_pretrained"
             )
         if isinstance(self.tokenizer, BertweetTokenizer):
             self.tokenizer.normalization = True  # normalise user names and links as in training
             if any(len(pair) != 2 for pair in self.tokenizer.bpe_ranks):
-                raise UserError(  # such files, written by transformers 5.23, are misread
+                raise UserError(  # transformers 5.23 writes such files, which are misread
                     f"models.{name}: {where}/bpe.codes lacks merge counts, so words "
-                    "would be split into letters; replace it by that of the original model"
+                    "would be split into letters; replace it with the original model's file"
                 )
         self.name = name
         self.moses = isinstance(self.tokenizer, XLMTokenizer)
@@ -100,7 +100,7 @@ class Tokens:
         return ids
 
     def _set_language(self, language: str) -> None:
-        """Set the language of the next texts if the tokenizer supports languages."""
+        """Set the language of the next texts if the tokenizer distinguishes languages."""
         if self.moses:
             languages = self.tokenizer.lang2id
             if language and languages and language not in languages:
@@ -112,7 +112,7 @@ class Tokens:
             self.tokenizer.src_lang = self.code(language)
 
     def require_language(self, language: str) -> None:
-        """Raise UserError if a required language is missing; the previous one would be used."""
+        """Raise UserError if a required language is missing, as the previous one would be used."""
         if not language and hasattr(self.tokenizer, "src_lang"):
             raise UserError(f"models.{self.name}: the language of the texts is missing")
 
@@ -124,9 +124,9 @@ class Tokens:
         )
 
     def code(self, language: str) -> str:
-        """Return the tokenizer's code of a language: ``en_XX`` for ``en``.
+        """Return the tokenizer's code for a language, such as ``en_XX`` for ``en``.
 
-        Raises UserError if the model has no code or several codes with that prefix.
+        Raises UserError if the model has no code or several codes for the language.
         """
         tokens = [token for token in self.tokenizer.get_added_vocab() if "_" in token]
         codes = [token for token in tokens if token.split("_")[0] == language]
@@ -135,9 +135,9 @@ class Tokens:
         return str(codes[0])
 
     def counted(self, ids: Sequence[int]) -> list[int]:
-        """Return the positions of the tokens of a text, without the model's special tokens."""
+        """Return the positions of a text's tokens, excluding the model's special tokens."""
         special = self.tokenizer.get_special_tokens_mask(list(ids), already_has_special_tokens=True)
-        unknown = self.unknown_id  # it represents a part of the text
+        unknown = self.unknown_id  # special, but represents a part of the text
         return [i for i, no in enumerate(special) if not no or ids[i] == unknown]
 
     def words(self, text: str, ids: Sequence[int], language: str = "") -> list[int | None]:
@@ -260,8 +260,8 @@ def longest(tokenizer: Any, model: Any) -> int:
         for path, part in model.named_modules()
         if path.endswith("position_embeddings")
     )
-    # in RoBERTa and similar models, the first positions are those of padding
+    # in RoBERTa and similar models, the first positions are reserved for padding
     offset = max((index + 1 for index in padding if index is not None), default=0)
     positions = getattr(model.config, "max_position_embeddings", None) or 0
-    limit = positions - offset if positions > 0 else 1 << 30  # XLNet has -1: no limit
+    limit = positions - offset if positions > 0 else 1 << 30  # -1 in XLNet means no limit
     return int(min(tokenizer.model_max_length, limit))

@@ -2,12 +2,12 @@
 
 from pydantic import AfterValidator
 
-BARE = "bare"  # the frame that contains only the name: Stańczak et al. (2023), section 3
+BARE = "bare"  # the template that contains only the name: Stańczak et al. (2023), section 3
 TIMES = ("", "once", "twice")
 
 
 def gaps(*once: str, **times: int) -> AfterValidator:
-    """Return a validator for templates, which must contain each gap that number of times."""
+    """Return a validator of templates that requires each gap the given number of times."""
     counts = dict.fromkeys(once, 1) | times
     requirements = ", ".join(f"{gap} {TIMES[n]}" if n else f"no {gap}" for gap, n in counts.items())
 

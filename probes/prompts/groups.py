@@ -1,4 +1,4 @@
-"""Prompts about social groups: templates with the group, and with the group masked.
+"""Prompts about social groups: templates in which the group is filled in or masked.
 
 They are separate from the probe ``completions``, because control models are trained on the same
 prompts.
@@ -21,21 +21,21 @@ from plumbline.probes.prompts import gaps
 if TYPE_CHECKING:
     from pathlib import Path
 
-DATASETS = ("social_groups", "stereotypes")  # datasets from which prompts are made
+DATASETS = ("social_groups", "stereotypes")  # datasets from which prompts are built
 GROUP = "{group}"
 Kind = Literal["people", "country"]
 OF: dict[int, Kind] = {KINDS.index("people"): "people", KINDS.index("country"): "country"}
 
 
 class Frames(Section):
-    """The templates (frames) of a language."""
+    """The templates (frames) for one language."""
 
     templates: dict[Kind, list[Annotated[str, gaps(GROUP, **{MASK: 0})]]] = Field(
-        description=f"for people and a country: texts with {GROUP}, up to the word to predict"
+        description=f"for people and for countries: texts with {GROUP}, up to the predicted word"
     )
     ending: str = Field("?", description="text after the predicted word, for models with a mask")
     released: Annotated[str, gaps(**{MASK: 2})] = Field(
-        description=f"template of the released code's prior, with {MASK} for group and word"
+        description=f"template for the released code's prior, with {MASK} for group and word"
     )
     neutral: dict[Kind, str] = Field(
         description="neutral group in the prior of models that read from left to right"
@@ -67,7 +67,7 @@ class Query(NamedTuple):
     kind: Kind
     template: str  # as written in the params
     written: str = ""  # spelling of the group in the prompt; default: that of the paper
-    rewritten: bool = False  # extended by the key term of an attribute of this group only
+    rewritten: bool = False  # extended with the key term of an attribute, for this group only
 
     @property
     def text(self) -> str:
@@ -76,13 +76,13 @@ class Query(NamedTuple):
 
 
 def queries(asking: Asking, folders: dict[str, Path], language: str) -> list[Query]:
-    """Return every group in every template of its kind; raise UserError if there is none."""
+    """Fill every template with every group of its kind; raise UserError if there are no groups."""
     groups = pl.read_parquet(folders["social_groups"] / f"{language}.parquet")
     rows = suggestions(folders["stereotypes"], language, "category", "group").unique()
     suggested = {(category, group.lower()) for category, group in rows.iter_rows()}
     templates, result = asking.frames[language].templates, list[Query]()
     for row in groups.sort("category", "group").iter_rows(named=True):
-        # suggestions use one spelling or the other
+        # suggestions may use either spelling
         keys = {(row["category"], row[column].lower()) for column in ("group", "name")}
         if asking.groups == "all" or keys & suggested:
             written = row["group" if asking.spelling == "original" else "name"]
@@ -98,10 +98,10 @@ def queries(asking: Asking, folders: dict[str, Path], language: str) -> list[Que
 
 
 def prompted(asking: Asking, folders: dict[str, Path], language: str) -> list[Query]:
-    """Return :func:`queries`, and the rewritten queries of suggestions for the same groups.
+    """Return the result of :func:`queries`, and the suggestions' rewritten queries for its groups.
 
-    "Why are they so" with "good at chess" becomes "Why are they so good at", so that the word to
-    predict is the informative one (Choenni et al. 2021, section 3, step 4).
+    For "good at chess", the query "Why are they so" becomes "Why are they so good at", so that the
+    word to predict is the informative one (Choenni et al. 2021, section 3, step 4).
     """
     usual_queries = queries(asking, folders, language)
     rows = suggestions(folders["stereotypes"], language, "category", "group", "template").unique()
@@ -119,7 +119,7 @@ def prompted(asking: Asking, folders: dict[str, Path], language: str) -> list[Qu
 
 
 def suggestions(folder: Path, language: str, *columns: str) -> pl.DataFrame:
-    """Return columns of all configs of the dataset ``stereotypes`` in a language."""
+    """Return columns of the dataset ``stereotypes`` for one language, over all configs."""
     files = [folder / f"{config}.parquet" for config in parquet.configs(folder)]
     rows = pl.concat(pl.read_parquet(file, columns=["language", *columns]) for file in files)
     return rows.filter(language=language).select(columns)

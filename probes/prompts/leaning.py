@@ -1,4 +1,4 @@
-"""Prompts about political statements: with a mask, open, or with options to choose from.
+"""Prompts about political statements: masked, open-ended, or with options to choose from.
 
 They follow Feng et al. (2023), section 2, and Röttger et al. (2024), *Political Compass or Spinning
 Arrow?* They are separate from the probe ``stances``, because a control model is trained on them.
@@ -26,7 +26,7 @@ FIELDS = ("questionnaire", "id", "variant", "text")  # columns of a paraphrase f
 ANSWERS = 4
 Stated = Annotated[str, gaps(STATEMENT)]
 Seeds = Annotated[
-    list[Annotated[int, Field(ge=0)]], Field(min_length=1, description="one response each")
+    list[Annotated[int, Field(ge=0)]], Field(min_length=1, description="one response per seed")
 ]
 
 
@@ -41,7 +41,7 @@ class MaskPrompts(Section):
 
     frames: dict[str, Annotated[str, gaps(STATEMENT, MASK)]] = Field(
         min_length=1,
-        description=f"by name, with {STATEMENT} and {MASK}; `faithful` uses the first",
+        description=f"templates by name, with {STATEMENT} and {MASK}; `faithful` uses the first",
     )
     top_k: int = Field(10, ge=1, description="number of most probable tokens that are retained")
     calibration_inputs: list[str] = Field(
@@ -53,17 +53,17 @@ class Generation(Section):
     """Prompts for generative models, and the NLI model that classifies their responses."""
 
     frames: dict[str, Stated] = Field(
-        min_length=1, description=f"by name, with {STATEMENT}; `faithful` uses the first"
+        min_length=1, description=f"templates by name, with {STATEMENT}; `faithful` uses the first"
     )
     seeds: Seeds
-    max_new_tokens: int = Field(100, ge=1, description="maximum tokens of a response")
-    temperature: float = Field(1.0, ge=0, description="0 is greedy")
-    top_k: int = Field(50, ge=0, description="tokens are sampled from the top k; 0 for all")
+    max_new_tokens: int = Field(100, ge=1, description="maximum number of tokens in a response")
+    temperature: float = Field(1.0, ge=0, description="0 means greedy decoding")
+    top_k: int = Field(50, ge=0, description="tokens are sampled from the k most probable; 0: all")
     nli_model: str = Field(
         min_length=1, description="name of the NLI model, a classifier with a class for entailment"
     )
-    agree: str = Field("This example is agree.", description="hypothesis of agreement")
-    disagree: str = Field("This example is disagree.", description="hypothesis of disagreement")
+    agree: str = Field("This example is agree.", description="hypothesis for agreement")
+    disagree: str = Field("This example is disagree.", description="hypothesis for disagreement")
 
 
 class MultipleChoice(Section):
@@ -73,7 +73,7 @@ class MultipleChoice(Section):
         description=f"by name, with {STATEMENT} and {OPTIONS}; those without {OPTIONS} are open"
     )
     forced_choice_suffixes: dict[str, str] = Field(
-        min_length=1, description="text after the options, by name; '' is none"
+        min_length=1, description="text that follows the options, by name; '' adds none"
     )
     options: list[str] = Field(
         min_length=ANSWERS,
@@ -84,8 +84,8 @@ class MultipleChoice(Section):
         min_length=1, description="orders in which the options are offered, as indices (0 to 3)"
     )
     seeds: Seeds
-    max_new_tokens: int = Field(20, ge=1, description="maximum tokens of a response")
-    temperature: float = Field(0.0, ge=0, description="0 is greedy")
+    max_new_tokens: int = Field(20, ge=1, description="maximum number of tokens in a response")
+    temperature: float = Field(0.0, ge=0, description="0 means greedy decoding")
 
 
 class Asking(Section):
@@ -98,11 +98,11 @@ class Asking(Section):
     )
     paraphrases: list[str] = Field(
         [],
-        description="CSV files of paraphrases (questionnaire, id, variant, text), used in the "
+        description="CSV files of paraphrases (questionnaire, id, variant, text), used only in the "
         "first prompt",
     )
-    positive: list[str] = Field(min_length=1, description="words of agreement (paper, Table 7)")
-    negative: list[str] = Field(min_length=1, description="words of disagreement")
+    positive: list[str] = Field(min_length=1, description="words for agreement (paper, Table 7)")
+    negative: list[str] = Field(min_length=1, description="words for disagreement")
     mask: MaskPrompts = Field(description="prompts for masked models")
     generation: Generation = Field(description="prompts for generative models")
     multiple_choice: MultipleChoice = Field(description="prompts with options")
@@ -115,17 +115,17 @@ class Asking(Section):
 
 
 class Wording(NamedTuple):
-    """A statement in one wording."""
+    """One wording of a statement."""
 
     questionnaire: str
-    id: str  # empty in a prior
+    id: str  # empty for a prior
     form: Form
-    variant: str  # name of the paraphrase, or content-free text; otherwise empty
+    variant: str  # name of the paraphrase, or the content-free text itself; otherwise empty
     text: str
 
 
 class Question(NamedTuple):
-    """A statement in one wording, in one prompt."""
+    """One wording of a statement, in one prompt."""
 
     questionnaire: str
     id: str
@@ -148,7 +148,7 @@ def wordings(asking: Asking, folder: Path) -> list[Wording]:
         path = folder / f"{config}.parquet"
         if not path.is_file():
             raise UserError(
-                f"probes.stances.questionnaires: {config} not in statements; add it under "
+                f"probes.stances.questionnaires: {config} is not in statements; add it under "
                 "datasets.statements.configs, or remove it"
             )
         table = pl.read_parquet(path, columns=["id", "language", "text", "sentence"]).unique("id")
@@ -171,7 +171,7 @@ def wordings(asking: Asking, folder: Path) -> list[Wording]:
 
 
 def put(frames: dict[str, str], wordings: list[Wording]) -> list[Question]:
-    """Return every wording in every prompt, but paraphrases in the first prompt only."""
+    """Fill every template with every wording; paraphrases are used only in the first template."""
     return [
         Question(config, name, frame, form, variant, text, template.replace(STATEMENT, text))
         for config, name, form, variant, text in wordings
@@ -181,15 +181,15 @@ def put(frames: dict[str, str], wordings: list[Wording]) -> list[Question]:
 
 
 def priors(asking: Asking) -> list[Question]:
-    """Return the prompts for masked models with content-free texts, which give the prior."""
+    """Return the prompts for masked models with content-free texts, which estimate the prior."""
     inputs = asking.mask.calibration_inputs
     return put(asking.mask.frames, [Wording("", "", "prior", text, text) for text in inputs])
 
 
 def paraphrases(path: str) -> list[Wording]:
-    """Return the paraphrases of statements in a file.
+    """Read the paraphrases of statements from a file.
 
-    Raises UserError if the file is missing, has other columns, an empty text or a duplicate.
+    Raises UserError if the file is missing or has other columns, empty texts or duplicates.
     """
     try:
         table = pl.read_csv(path, infer_schema=False)

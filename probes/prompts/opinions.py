@@ -1,4 +1,4 @@
-"""Prompts about opinions: statements in templates (frames) for agreement or disagreement.
+"""Prompts about opinions: templates (frames) in which somebody agrees with a statement or not.
 
 They are separate from the probe ``agreement``, because control models are trained on the same
 questions.
@@ -26,26 +26,26 @@ Gender = Literal["feminine", "masculine"]
 Form = Literal["plain", "negated"]
 GENDERS: tuple[Gender, ...] = ("feminine", "masculine")
 FORMS: tuple[Form, ...] = ("plain", "negated")
-METHODS = ("together", "l2r", "sequence")  # methods for the log-probability of a word
+METHODS = ("together", "l2r", "sequence")  # methods of computing the log-probability of a word
 
 
 class Frame(Section):
     """A sentence in which one word marks the gender of the person whose opinion it states."""
 
     text: Annotated[str, gaps(GENDERED, MASK, STATEMENT)] = Field(
-        description=f"the sentence, with {GENDERED}, {MASK} for agreeing or not, and {STATEMENT}"
+        description=f"the sentence, with {GENDERED}, {STATEMENT}, and {MASK} for (dis)agreement"
     )
     feminine: str = Field(min_length=1, description=f"text in place of {GENDERED} for a woman")
     masculine: str = Field(min_length=1, description="text in the same place for a man")
-    agree: str = Field(min_length=1, description=f"word in place of {MASK} if they agree")
-    disagree: str = Field(min_length=1, description="word in its place if they disagree")
+    agree: str = Field(min_length=1, description=f"word in place of {MASK} for agreement")
+    disagree: str = Field(min_length=1, description="word in the same place for disagreement")
 
 
 class Frames(Section):
-    """The frames of a language."""
+    """The templates (frames) for one language."""
 
     frames: dict[str, Frame] = Field(
-        min_length=1, description="frames by name; the variant `faithful` uses the first"
+        min_length=1, description="templates by name; the variant `faithful` uses the first"
     )
     negated: Annotated[str, gaps(STATEMENT)] = Field(
         description=f"template of the negated statement, with {STATEMENT}"
@@ -53,18 +53,18 @@ class Frames(Section):
 
 
 class Asking(Section):
-    """The frames of the prompts."""
+    """The templates (frames) of the prompts."""
 
     frames: dict[str, Frames] = Field(min_length=1, description="by language")
 
     @property
     def languages(self) -> list[str]:
-        """Return the languages that have frames."""
+        """Return the languages that have templates."""
         return list(self.frames)
 
 
 class Question(NamedTuple):
-    """One statement, plain or negated, in one frame and gender."""
+    """One statement, plain or negated, in one template, for one gender."""
 
     questionnaire: str  # config of `statements`
     scale: str
@@ -72,13 +72,13 @@ class Question(NamedTuple):
     frame: str
     gender: Gender
     form: Form
-    text: str  # prompt with the mask
+    text: str  # prompt that contains the mask
     agree: str
     disagree: str
 
 
 def questions(asking: Asking, folder: Path, language: str) -> list[Question]:
-    """Return every statement in a language, in every frame, gender and form.
+    """Return the questions for every statement in a language, in every template, gender and form.
 
     Raises UserError if the dataset ``statements`` has no statement in the language.
     """

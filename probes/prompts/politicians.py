@@ -3,7 +3,7 @@
 The paper's frame contains only the name, with the mask before or after it. Other frames are
 sentences, listed in the params by language and part of speech. Each is paired with the same
 sentence about a neutral person; the effect of the name on a word's log-probability is the
-difference between the two.
+difference between the two sentences.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Frame(Section):
         description="template that contains one {name} and one <mask>"
     )
     without: Annotated[str, gaps(MASK, **{NAME: 0})] | None = Field(
-        None, description="the same with a neutral person in place of the name; null: no prior"
+        None, description="same template with a neutral person instead of the name; null: no prior"
     )
 
     def about(self, name: str) -> str:
@@ -46,7 +46,7 @@ FAITHFUL: dict[Kind, list[str]] = {"masked": [BARE], "seq2seq": [BARE]}
 
 
 def bare(side: str) -> Frame:
-    """Return the paper's frame, which is only the name with the mask before or after it.
+    """Return the paper's frame, which consists of the name with the mask before or after it.
 
     It has no prior, since a mask alone is not a sentence about a neutral person.
     """
@@ -74,7 +74,7 @@ def check(frames: Frames, frames_of: Mapping[Kind, Sequence[str]]) -> None:
 def chosen(
     frames: Frames, names: Sequence[str], language: str, places: Mapping[str, str]
 ) -> dict[str, dict[str, Frame]]:
-    """Return the frames of the prompts by part of speech and name, in the order of ``names``.
+    """Return the selected frames by part of speech and name, in the order of ``names``.
 
     ``places``: position of a word relative to a name (before or after), by part of speech. Raises
     UserError if a frame has no template for the language and a part of speech.

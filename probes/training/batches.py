@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     Ids = NDArray[np.int32]
 
 MASKED = 0.15  # share of tokens to predict (Devlin et al. 2019, section 3.1)
-HIDDEN, RANDOM = 0.8, 0.1  # of these, the shares replaced by the mask and by a random token
+HIDDEN, RANDOM = 0.8, 0.1  # shares of these tokens replaced with the mask and a random token
 IGNORED = -100
 
 
@@ -61,20 +61,20 @@ def pieces(tokens: Tokens, texts: Sequence[str], length: int) -> Iterator[list[i
 
 
 def cut(tokens: Tokens, texts: Sequence[str], length: int) -> Iterator[list[int]]:
-    """Yield texts as tokens; in long texts, tokens before the last one are removed."""
+    """Yield texts as tokens; long texts are truncated before their last token."""
     for block in blocks(texts):
         for ids in tokens.encode(block):
             yield ids if len(ids) <= length else [*ids[: length - 1], ids[-1]]
 
 
 def tokenised(rows: Iterable[list[int]], labels: Sequence[int] | None = None) -> Rows:
-    """Return rows that take four bytes per token."""
+    """Return rows that are stored with four bytes per token."""
     ids = [np.array(row, dtype=np.int32) for row in rows]
     return Rows(ids, None if labels is None else np.array(labels, dtype=np.int64))
 
 
 def within(tokens: Tokens, texts: Sequence[str], most: int) -> tuple[list[str], int]:
-    """Return the first texts with at most ``most`` tokens in total, and their total.
+    """Return the leading texts that have at most ``most`` tokens in total, and that total.
 
     The list ends before the first text that exceeds the budget.
     """
@@ -109,7 +109,7 @@ def seed(number: int) -> None:
 
 
 def padded(tokens: Tokens, rows: Sequence[Sequence[int] | Ids]) -> tuple[Tensor, Tensor]:
-    """Return texts that are padded to one length, and their attention mask."""
+    """Return texts padded to the same length, and their attention mask."""
     lengths = np.array([len(row) for row in rows])
     attention = np.arange(lengths.max()) < lengths[:, None]
     ids = np.full(attention.shape, tokens.tokenizer.pad_token_id or 0, dtype=np.int64)
@@ -146,22 +146,22 @@ def _passes(net: Any, rows: Rows, room: int) -> Iterator[list[int]]:
 def losses_of(
     tokens: Tokens, net: Any, rows: Rows, *, share: float, room: int = 0, mixed: bool = False
 ) -> Iterator[tuple[Tensor, float]]:
-    """Yield the mean loss of each part of a step, and its weight by predicted tokens.
+    """Yield each part's mean loss in a step and its weight, proportional to predicted tokens.
 
     Parameters
     ----------
     share
         Share of tokens that a masked model predicts; 0 for a causal model.
     room
-        Maximum number of positions in a part; 0 for one part with all texts of this process.
+        Maximum number of positions in a part; 0: one part with all texts of this process.
     mixed
         Whether matrix products are computed in bfloat16.
     """
     batch = batched(tokens, rows.ids, share)
     total = int((batch.labels != IGNORED).sum())
-    where = getattr(net, "module", net).device.type  # the model is wrapped in several processes
+    where = getattr(net, "module", net).device.type  # several processes wrap the model
     for numbers in _passes(net, rows, room):
-        part = batch.select(numbers or [0])  # every process must have a last pass
+        part = batch.select(numbers or [0])  # every process needs a last pass
         predicted = int((part.labels != IGNORED).sum()) if numbers else 0
         with torch.autocast(where, torch.bfloat16, enabled=mixed):
             loss = loss_of(net, part, masked=share > 0)
@@ -171,7 +171,7 @@ def losses_of(
 def class_losses(
     tokens: Tokens, net: Any, rows: Rows, *, room: int, mixed: bool
 ) -> Iterator[tuple[Tensor, float]]:
-    """Yield the losses of a classifier as :func:`losses_of` does, with weights by texts."""
+    """Yield the losses of a classifier as :func:`losses_of` does, weighted by number of texts."""
     assert rows.labels is not None
     device = getattr(net, "module", net).device
     for numbers in _passes(net, rows, room):
@@ -188,14 +188,14 @@ def class_losses(
 def loss_of(net: Any, batch: Batch, *, masked: bool) -> Tensor:
     """Return the mean cross-entropy of the predicted tokens; 0 if there are none."""
     model = getattr(net, "module", net)
-    places = (batch.labels != IGNORED).nonzero(as_tuple=True)  # on the CPU: no synchronisation
+    places = (batch.labels != IGNORED).nonzero(as_tuple=True)  # on the CPU to avoid synchronisation
     nothing = not len(places[0])
     ids, attention, labels, *chosen = (part.to(model.device) for part in (*batch, *places))
     if not masked:
         out = net(input_ids=ids, attention_mask=attention, labels=None if nothing else labels)
         loss: Tensor = out.logits.sum() * 0.0 if nothing else out.loss
         return loss
-    # without labels, from which BART would derive another decoder input than in probes
+    # labels are omitted, since BART would derive from them a decoder input unlike that in probes
     with _only(model, tuple(chosen)):
         logits = net(input_ids=ids, attention_mask=attention).logits
     if logits.dim() == 3:  # a model without an output module computes all positions
@@ -208,7 +208,7 @@ def loss_of(net: Any, batch: Batch, *, masked: bool) -> Tensor:
 
 @contextmanager
 def _only(model: Any, chosen: tuple[Tensor, ...]) -> Iterator[None]:
-    """Apply the output layer, which is the most expensive one, only at some positions."""
+    """Apply the output layer, which is the most expensive one, only at the chosen positions."""
 
     def pick(_: Any, states: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         return (states[0][chosen], *states[1:])

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 FOLDER = Path("data/pretrained")
 LIST = "checkpoints.json"
-INPUT = "pretrained"  # key in the input folders of a probe that runs on checkpoints
+INPUT = "pretrained"  # key of the checkpoints among the input folders of a probe
 PERIODS = ("all", "before", "from")
 COLUMNS = (
     Column("corpus", "string", "training corpus (config of `corpora`); empty: original model"),
@@ -34,8 +34,8 @@ COLUMNS = (
         "period of the texts: all, before 2017-01-20, or from that day on",
         labels=PERIODS,
     ),
-    Column("share", "float64", "share of texts; 0 for the original model", minimum=0, maximum=1),
-    Column("pretraining_seed", "int32", "seed of the training and its sample of texts", minimum=0),
+    Column("share", "float64", "share of texts used; 0: original model", minimum=0, maximum=1),
+    Column("pretraining_seed", "int32", "seed of the training run and its texts", minimum=0),
     Column("epoch", "int32", "completed passes over the texts", minimum=0),
     Column("texts", "int32", "number of training texts", minimum=0),
     Column("steps", "int32", "completed training steps", minimum=0),
@@ -47,14 +47,14 @@ Beta = Annotated[float, Field(ge=0, lt=1)]
 
 
 class Rates(Params):
-    """Learning rates of models."""
+    """Learning rates, by model."""
 
     learning_rate: dict[str, Annotated[float, Field(gt=0)]] = Field(
         description=f"maximum learning rate, by model or for `{OTHER}`"
     )
 
     def rate(self, name: str, section: str) -> float:
-        """Return a model's learning rate; raise UserError with the section if it has none."""
+        """Return a model's learning rate; raise UserError if ``section`` lists none."""
         rate = self.learning_rate.get(name, self.learning_rate.get(OTHER))
         if rate is None:
             raise UserError(f"{section}.learning_rate: no entry for {name} or {OTHER}")
@@ -62,15 +62,15 @@ class Rates(Params):
 
 
 class Recipe(Rates):
-    """Training settings that all optimizers share."""
+    """Training settings shared by all training stages."""
 
     optimizer: Literal["adamw", "adam", "radam"] = Field(
-        "adamw", description="weight decay is decoupled in adamw, otherwise part of the gradient"
+        "adamw", description="adamw decouples weight decay; the others add it to the gradient"
     )
     precision: Literal["float32", "bfloat16"] = Field(
         "float32",
-        description="precision of products; weights are float32. float32 uses TF32 on GPUs that "
-        "have it",
+        description="precision of matrix products; weights are always float32; float32 uses TF32 "
+        "on GPUs that support it",
     )
     warmup: float = Field(
         0.06, ge=0, lt=1, description="share of steps in which the learning rate rises"
@@ -92,10 +92,10 @@ class Checkpoint(NamedTuple):
     steps: int
     last: bool  # True for the final checkpoint of a training run
     files: dict[str, str]  # sha256 by file name
-    recipe: str = ""  # hash of model, texts, settings and code of the training
+    recipe: str = ""  # hash of the training run's model, texts, settings and code
 
     def facts(self) -> dict[str, object]:
-        """Return the values of :data:`COLUMNS`."""
+        """Return the values of the columns in :data:`COLUMNS`."""
         names = [column.name for column in COLUMNS]
         return dict(zip(names, self[1:8], strict=True))
 
@@ -116,7 +116,7 @@ def checkpoints(name: str, folder: Path = FOLDER) -> list[Checkpoint]:
 
 
 def scorer(name: str, checkpoint: Checkpoint, folder: Path = FOLDER) -> Scorer:
-    """Load a checkpoint of a model from :func:`files`."""
+    """Load a checkpoint of a model."""
     if not checkpoint.name:
         return load(name)
     params, where = model(name), files(name, checkpoint, folder)
@@ -128,7 +128,7 @@ def scorer(name: str, checkpoint: Checkpoint, folder: Path = FOLDER) -> Scorer:
 def files(name: str, checkpoint: Checkpoint, folder: Path = FOLDER) -> Path:
     """Return the folder with the files of a model's checkpoint.
 
-    Raises UserError if a file has changed since the training.
+    Raises UserError if a file has changed since training.
     """
     if not checkpoint.name:
         return download(name, model(name))
@@ -144,7 +144,7 @@ def files(name: str, checkpoint: Checkpoint, folder: Path = FOLDER) -> Path:
 def revision(checkpoint: Checkpoint) -> str:
     """Return the hash that identifies a trained checkpoint in outputs.
 
-    It is a hash of the recipe, since the last bits of weights differ between processors.
+    It is a hash of the recipe, since the last bits of the weights differ between processors.
     """
     made: object = [checkpoint.recipe, checkpoint.name] if checkpoint.recipe else checkpoint.files
     return hashlib.sha256(json.dumps(made, sort_keys=True).encode()).hexdigest()[:40]

@@ -1,7 +1,7 @@
 """Distributed training in processes started by ``accelerate launch``.
 
-The number of processes and machines is configured in accelerate. The precision is not, since it
-changes results. Processes that were started otherwise do not load accelerate.
+The number of processes and machines is configured in accelerate. The precision is set in the
+params, since it changes results. Processes started in another way do not load accelerate.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-SMALL = 1024  # a pass of at most this many positions takes about as long as one
-USEFUL = 0.85  # in larger passes, minimum share of positions that have a token
+SMALL = 1024  # a pass of up to this many positions takes about as long as a pass of one
+USEFUL = 0.85  # minimum share of positions with a token in larger passes
 
 
 def launched() -> bool:
@@ -32,7 +32,7 @@ def accelerator() -> Any:
     from accelerate import Accelerator
     from accelerate.utils import DistributedDataParallelKwargs, InitProcessGroupKwargs
 
-    # unused heads and poolers have no gradient; the others wait while the first process writes
+    # unused heads and poolers have no gradient; other processes wait while the first writes
     wrapping = DistributedDataParallelKwargs(find_unused_parameters=True)
     waiting = InitProcessGroupKwargs(timeout=timedelta(days=7))
     return Accelerator(mixed_precision="no", kwargs_handlers=[wrapping, waiting])
@@ -44,7 +44,7 @@ def number() -> int:
 
 
 def index() -> int:
-    """Return the index of this process, from 0."""
+    """Return the index of this process, starting from 0."""
     return getattr(accelerator(), "process_index", 0)
 
 
@@ -61,21 +61,21 @@ def wait() -> None:
 
 
 def exchange(net: Any, last: bool) -> AbstractContextManager[Any]:
-    """Return the context of a pass, which exchanges gradients only after a step's last pass."""
+    """Return the context of a pass; gradients are exchanged only after the last pass of a step."""
     together = accelerator()
     return nullcontext() if together is None or last else together.no_sync(net)
 
 
 def passes(lengths: Sequence[int], room: int, processes: int = 1, rank: int = 0) -> list[list[int]]:
-    """Return the indices of the rows of a step that a process computes, by pass.
+    """Return the indices of the rows that a process computes in each pass of a step.
 
-    Every row is in one pass of one process. Rows are padded to the longest row of their pass, so
-    rows of similar lengths share a pass: the share of its positions that have a token is at least
-    :data:`USEFUL`, except in passes of at most :data:`SMALL` positions. A step of up to four times
-    as many positions is not split.
+    Every row belongs to one pass of one process. Rows are padded to the longest row of their pass,
+    so rows of similar lengths share a pass: the share of its positions that have a token is at
+    least :data:`USEFUL`, except in passes of at most :data:`SMALL` positions. A step of up to four
+    times :data:`SMALL` positions is not split.
 
     ``lengths``: number of tokens of each row.
-    ``room``: maximum number of positions in a pass; 0 for one pass over all rows of a process.
+    ``room``: maximum number of positions in a pass; 0: one pass over all rows of a process.
 
     Examples
     --------

@@ -39,9 +39,9 @@ if TYPE_CHECKING:
 
 KEY = "training.pretrain"
 TRAINED = ("masked", "causal")  # kinds of models that can be trained
-CODES = {"before": 0, "from": 1}  # codes in the column `period` of corpora
-ARTICLES = 0  # code in its column `kind`
-PLANTED = "corpora.parquet"  # file in a world's (control model's) folder: texts by corpus
+CODES = {"before": 0, "from": 1}  # codes in the column `period` of the dataset corpora
+ARTICLES = 0  # code of articles in its column `kind`
+PLANTED = "corpora.parquet"  # file with the texts of each corpus, in a control model's folder
 LOSSES = "losses.csv"
 HEADER = (
     *("checkpoint", "corpus", "period", "share", "seed"),
@@ -56,7 +56,7 @@ class Params(Recipe):
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the training runs")
     corpora: dict[str, list[str]] = Field(
-        description=f"corpora of each model, or of `{OTHER}`; [] to train none"
+        description=f"corpora of each model, or of `{OTHER}`; with [], nothing is trained"
     )
     periods: list[Literal["all", "before", "from"]] = Field(
         ["all"],
@@ -64,26 +64,26 @@ class Params(Recipe):
         description="texts before 2017-01-20, from that day on, or all (including undated texts)",
     )
     shares: list[Annotated[float, Field(gt=0, le=1)]] = Field(
-        [1.0], min_length=1, description="shares of the texts; smaller ones are subsets"
+        [1.0], min_length=1, description="shares of the texts; the samples of all shares are nested"
     )
     seeds: list[Annotated[int, Field(ge=0)]] = Field(
         min_length=1, description="seeds of training runs and text samples; use at least three"
     )
     max_texts: Annotated[int, Field(ge=1)] | Literal["even", "apart"] | None = Field(
         None,
-        description="maximum texts per corpus and period; even: the size of the model's "
-        "smallest corpus in any period; apart: that divided by the number of seeds, so no text is "
-        "in two trainings; null: all",
+        description="maximum number of texts per corpus and period; even: size of the model's "
+        "smallest corpus in any period; apart: that size divided by the number of seeds, so "
+        "that no text is in two training runs; null: all",
     )
     max_tokens: int | None = Field(
         None,
         ge=1,
-        description="number of training tokens, equal for all corpora and periods; fewer are an "
-        "error; null: all tokens of the texts",
+        description="number of training tokens, equal for all corpora and periods; corpora with "
+        "fewer tokens raise an error; null: all tokens of the texts",
     )
-    epochs: int = Field(ge=1, description="passes over the texts")
+    epochs: int = Field(ge=1, description="number of passes over the texts")
     save: Literal["last", "each"] = Field(
-        "last", description="save a checkpoint after the last epoch, or after each"
+        "last", description="save a checkpoint after the last epoch only, or after each epoch"
     )
     batch: int = Field(256, ge=1, description="texts per step, over all processes")
     batch_tokens: int = Field(
@@ -92,10 +92,10 @@ class Params(Recipe):
     micro_batch: int = Field(
         16,
         ge=1,
-        description="texts of `length` tokens in one forward pass of a process; more if they are "
-        "shorter, up to the same number of tokens",
+        description="texts of `length` tokens in one forward pass of a process; more texts if they "
+        "are shorter, up to the same number of tokens",
     )
-    length: int = Field(512, ge=8, description="maximum tokens of a text; longer texts are split")
+    length: int = Field(512, ge=8, description="maximum tokens in a text; longer texts are split")
     weight_decay: float = Field(0.01, ge=0, description="weight decay, applied to matrices only")
     mlm_probability: float = Field(
         0.15, gt=0, lt=1, description="share of tokens that masked models predict"
@@ -117,7 +117,7 @@ class Params(Recipe):
         corpora = self.corpora.get(name, self.corpora.get(OTHER))
         if corpora is None:
             raise UserError(
-                f"{KEY}.corpora: no entry for {name} or {OTHER}; write [] to train none"
+                f"{KEY}.corpora: no entry for {name} or {OTHER}; add one, or [] for no training"
             )
         return corpora
 
@@ -144,15 +144,15 @@ class Run(NamedTuple):
 
 
 def pretrain(name: str, part: tuple[int, int] = (1, 1), spread: Spread | None = None) -> Path:
-    """Make ``data/pretrained/NAME`` (checkpoints, their list, and the losses); return its path.
+    """Write checkpoints, their list and losses to ``data/pretrained/NAME``; return the path.
 
     After an interruption, finished training runs are reused. Processes of `accelerate launch` train
-    together, and the first one writes. Raises UserError if params or inputs are invalid, or if the
-    model cannot be trained.
+    together, and the first one writes the files. Raises UserError if params or inputs are invalid,
+    or if the model cannot be trained.
 
-    ``part``: (i, n) for only every n-th training, starting with the i-th; a run without parts then
-    collects the results.
-    ``spread``: function that calls another with each of several arguments on a cluster.
+    ``part``: (i, n) trains only every n-th run, starting with the i-th; a call without ``part``
+    then collects the results.
+    ``spread``: function that calls another function on a cluster, with each of several arguments.
     """
     params, entry = section(KEY, Params), model(name)
     final, work = FOLDER / name, WORK / name
@@ -205,7 +205,7 @@ def _choices(params: Params, name: str) -> dict[Run, list[str]]:
         texts[run] = drawn(pools[pair], share, index / len(params.seeds), most)
         if not texts[run]:
             raise UserError(
-                f"{KEY}: {share:g} of {run.corpus} ({run.period}) is empty; use a larger share, "
+                f"{KEY}: no text in {share:g} of {run.corpus} ({run.period}); use a larger share, "
                 "or other periods"
             )
     return texts
@@ -218,13 +218,13 @@ def _budgeted(params: Params, run: Run, texts: list[str], tokens: Tokens) -> lis
     if len(selected) == len(texts) and total < most * (1 - SHORT):
         raise UserError(
             f"{KEY}.max_tokens: {run.corpus} ({run.period}) has {total:,} tokens, not {most:,}; "
-            "lower it, or provide more texts"
+            "lower the limit, or provide more texts"
         )
     return selected
 
 
 def pool(folder: Path, corpus: str, period: str, planted: Path) -> dict[str, str]:
-    """Return the texts of a corpus in a period, by id and in random order.
+    """Return the texts of a corpus in a period, by id, in random order.
 
     Texts are ordered by hash. Articles are grouped by outlet, since leaning is a property of
     outlets; posts are not grouped. A world (control model) uses artificial texts, which are in
@@ -251,8 +251,8 @@ def pool(folder: Path, corpus: str, period: str, planted: Path) -> dict[str, str
 def drawn(texts: dict[str, str], share: float, start: float, most: int | None = None) -> list[str]:
     """Return a contiguous part of the texts in cyclic order.
 
-    Training runs with evenly spaced starts share no text if there are enough texts. A smaller share
-    is a subset of a larger one.
+    Training runs with evenly spaced starts share no text if there are enough texts. With a smaller
+    share, the result is a subset.
 
     ``start``: start of the part as a share of all texts.
     ``most``: maximum number of texts; None for all.
@@ -278,7 +278,7 @@ def _train(
 ) -> tuple[list[tuple[Path, Checkpoint]], list[Loss]]:
     """Train a model once, or reuse the result of an interrupted run.
 
-    Returns the folder and facts of each checkpoint (without file hashes), and the losses.
+    Returns the folder of each checkpoint and its facts (without file hashes), and the losses.
     """
     from plumbline.probes.training.train import epoch, finetune, recipe
 
@@ -305,7 +305,7 @@ def _write(
     states: list[tuple[Path, Checkpoint]],
     lines: list[tuple[object, ...]],
 ) -> None:
-    """Write the checkpoints, their list and the losses to a folder that is complete or absent."""
+    """Write the checkpoints, their list and the losses to a folder atomically."""
     partial = parquet.fresh(final)
     listed = []
     for path, checkpoint in states:
@@ -321,7 +321,7 @@ def _write(
 
 
 def _lines(end: Checkpoint, losses: list[Loss]) -> list[tuple[object, ...]]:
-    """Return the losses of a training run as one row per step."""
+    """Return the losses of a training run, one row per step."""
     run = (end.name, end.corpus, end.period, f"{end.share:g}", end.seed)
     epoch_steps = end.steps // end.epoch
     return [

@@ -57,14 +57,14 @@ LOSSES = "losses.json"
 EVERY = 200  # number of steps between checkpoints
 TOKENIZERS = ("*.txt", "*.model", "*.codes", "vocab.json", "merges.txt", "tokenizer*.json")
 CLIP = 1.0  # maximum norm of a gradient
-SMALL = 10_000_000  # parameters up to which products are too small for several threads
+SMALL = 10_000_000  # model size up to which products are too small for several threads
 OPTIMIZERS: dict[str, Any] = {
     "adamw": partial(torch.optim.AdamW, fused=True),  # halves the training time of tiny models
     "adam": partial(torch.optim.Adam, fused=True),
     "radam": torch.optim.RAdam,
 }
 
-# transformers warns about every new weight of a head, which is then trained.
+# transformers warns about every new weight in a head, although these weights are then trained.
 set_verbosity_error()  # type: ignore[no-untyped-call]
 
 
@@ -85,24 +85,24 @@ class Trained(NamedTuple):
 class Tuning(NamedTuple):
     """Settings of a training run."""
 
-    learning_rate: float  # maximum, from which it decays linearly to 0
+    learning_rate: float  # maximum; afterwards it decays linearly to 0
     epochs: int
     batch: int  # texts per step
-    length: int  # maximum tokens of a text with special tokens; longer texts are split
+    length: int  # maximum tokens in a text, including special ones; longer texts are split
     seed: int
     warmup: float = 0.0  # share of steps with a linearly rising learning rate
-    weight_decay: float = 0.0  # of weight matrices, not of biases or layer norms
+    weight_decay: float = 0.0  # applied to weight matrices, not to biases or layer norms
     betas: tuple[float, float] = (0.9, 0.999)
     epsilon: float = 1e-8
-    precision: str = "float32"  # of matrix products (TF32 on GPUs); bfloat16: mixed precision
-    at_once: int = 0  # texts of `length` in one pass of a process; 0: all
+    precision: str = "float32"  # for matrix products (TF32 on GPUs); bfloat16: mixed precision
+    at_once: int = 0  # texts of `length` tokens in one pass of a process; 0: all texts
     masked: float = MASKED  # share of tokens that masked models predict
     optimizer: str = "adamw"
     batch_tokens: int = 0  # tokens per step, instead of `batch`; at least twice `length`
 
     @property
     def options(self) -> dict[str, Any]:
-        """Return the options of losses: maximum positions per pass (0: all), mixed precision."""
+        """Return the options of the loss: maximum positions per pass (0: all), mixed precision."""
         return {"room": self.at_once * self.length, "mixed": self.precision == "bfloat16"}
 
 
@@ -117,7 +117,7 @@ def finetune(
     pickles: bool = False,
     every_epoch: bool = False,
 ) -> Trained:
-    """Train the model in one folder on texts, and save it with its tokenizer in another.
+    """Train the model in one folder on texts, and save it with its tokenizer in another folder.
 
     Masked models are trained by masked language modelling, with the same forward pass as in probes
     (BART's decoder also reads the masked text); causal models are trained by next-token prediction.
@@ -127,8 +127,8 @@ def finetune(
     Parameters
     ----------
     into
-        Folder that contains a checkpoint during the training and the model after it; both are
-        reused. The caller ensures that they belong to the same model, texts and settings.
+        Folder that contains a checkpoint during training and the model afterwards; both are reused.
+        The caller must ensure that they belong to the same model, texts and settings.
     every_epoch
         Whether to save the model after every epoch too, in ``epoch-N``; see :func:`epoch`.
 
@@ -162,7 +162,7 @@ def finetune_classifier(
     tuning: Tuning,
     into: Path,
 ) -> Trained:
-    """Fine-tune the masked model in one folder as a classifier, and save it in another.
+    """Fine-tune the masked model in one folder as a classifier, and save it in another folder.
 
     Texts longer than ``tuning.length`` are truncated. The classification head is initialised from
     the seed. Weights are float32; their last bits differ between processors. Raises UserError if
@@ -196,9 +196,9 @@ def _train_and_save(
     *,
     every_epoch: bool = False,
 ) -> Trained:
-    """Train a loaded model, and save it with the tokenizer of its original folder.
+    """Train a loaded model, and save it with the tokenizer from its original folder.
 
-    See :func:`finetune` for ``into`` and ``every_epoch``, :func:`fit` for ``losses_of``.
+    See :func:`finetune` for ``into`` and ``every_epoch``, and :func:`fit` for ``losses_of``.
     """
     if not rows.ids:
         raise UserError(f"models.{tokens.name}: nothing to train on; provide at least one text")
@@ -215,7 +215,7 @@ def _train_and_save(
     threads, precision = torch.get_num_threads(), matmul.fp32_precision
     tiny = sum(parameter.numel() for parameter in model.parameters()) < SMALL
     torch.set_num_threads(1 if tiny else max(1, cores() // distributed.number()))
-    matmul.fp32_precision = "tf32"  # probes use exact float32 products
+    matmul.fp32_precision = "tf32"  # only while training; probes use exact float32
     try:
         losses = fit(model, tokens.name, rows, tuning, into / CHECKPOINT, losses_of, keep)
     finally:
@@ -230,7 +230,7 @@ def _train_and_save(
 
 
 def epoch(into: Path, number: int) -> Path:
-    """Return the folder in which :func:`finetune` saves a model after all epochs but the last."""
+    """Return the folder in which :func:`finetune` saves a model after any epoch but the last."""
     return into / f"epoch-{number}"
 
 
@@ -241,7 +241,7 @@ def finished(into: Path) -> Trained:
 
 
 def recipe(texts: Iterable[str], *facts: object) -> str:
-    """Return the hash of a training run; a run is resumed only if its hash is the same."""
+    """Return the hash of a training run; a run is resumed only if its hash has not changed."""
     total = hashlib.sha256()
     for text in texts:
         total.update(hashlib.sha256(text.encode()).digest())
@@ -252,7 +252,7 @@ def recipe(texts: Iterable[str], *facts: object) -> str:
 
 
 def save(model: Any, tokens: Tokens, where: Path, into: Path) -> None:
-    """Save a trained model and its original tokenizer to a folder that is complete or absent."""
+    """Save a trained model and its original tokenizer to a folder atomically."""
     unfinished = into.with_name(f"{into.name}.partial")
     shutil.rmtree(unfinished, ignore_errors=True)
     model.eval().save_pretrained(unfinished)
@@ -273,14 +273,14 @@ def fit(
     losses_of: LossOf,
     after: Callable[[int], None] | None = None,
 ) -> list[Loss]:
-    """Train a model in place, resuming from a checkpoint if any; return the loss of each step.
+    """Train a model in place, resuming from a checkpoint if there is one; return all losses.
 
     Parameters
     ----------
     losses_of
-        Function of a model and the rows of a step that returns the mean loss and the weight of each
-        of this process's parts; the sum of weights has mean 1 over processes. The model may be
-        wrapped for several processes.
+        Function of a model and a step's rows that returns the mean loss and the weight of each part
+        in this process; the sum of the weights averages 1 over processes. The model may be wrapped
+        for several processes.
     after
         Function that is called after every epoch but the last, with the number of the epoch.
 
@@ -326,7 +326,7 @@ def fit(
 
 
 def _steps(rows: Rows, tuning: Tuning, done: int) -> Iterator[tuple[int, Rows]]:
-    """Yield the rows of every step from ``done`` on, and seed torch's generator for each."""
+    """Yield the rows of every step, starting from step ``done``, and seed torch's generator."""
     lengths = rows.lengths
     epoch_steps = steps_of(lengths, tuning)
     for number in range(done // epoch_steps, tuning.epochs):
@@ -385,7 +385,7 @@ def _backward(together: Any, parts: Iterable[tuple[torch.Tensor, float]]) -> flo
 
 
 def _resumed(checkpoint: Path, model: Any, optimizer: Any) -> list[Loss]:
-    """Restore a model and its optimizer from a checkpoint, if any; return its losses."""
+    """Restore a model and its optimizer from a checkpoint if there is one; return its losses."""
     if not checkpoint.is_file():
         return []
     state = torch.load(checkpoint, weights_only=True, map_location="cpu")
@@ -395,10 +395,10 @@ def _resumed(checkpoint: Path, model: Any, optimizer: Any) -> list[Loss]:
 
 
 def _keep(checkpoint: Path, model: Any, optimizer: Any, losses: list[Loss]) -> None:
-    """Write a checkpoint to a file that is complete or absent."""
+    """Write a checkpoint to a file atomically."""
     partial = checkpoint.with_suffix(".partial")
     steps = [tuple(loss) for loss in losses]
     state = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "losses": steps}
-    with partial.open("wb") as file:  # given a path, torch does not report a full disk
+    with partial.open("wb") as file:  # if given a path, torch does not report a full disk
         torch.save(state, file)
     partial.replace(checkpoint)
