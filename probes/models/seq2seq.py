@@ -1,4 +1,4 @@
-"""Encoder-decoders (T5, BART): scored continuations, and masks as T5's sentinels."""
+"""Encoder-decoder models (T5, BART): scores of continuations, and masks filled as T5 does."""
 
 from __future__ import annotations
 

@@ -164,7 +164,7 @@ def classified(
         matching = np.array([name.casefold() in names for name in classes])
         if not matching.any():
             raise UserError(
-                f"analysis.nationality.{side}: none of the classes of {model} "
+                f"analysis.nationality.{side}: contains no class of {model} "
                 f"({', '.join(classes)}); list its classes under {model} or {OTHER}"
             )
         signs += sign * matching

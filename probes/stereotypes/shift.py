@@ -58,7 +58,7 @@ TESTED = (
     "the share, if numbers of articles differ by more than 5%, or with one run on a side"
 )
 DIFFERENCE = (
-    number("difference", "value minus that of the control at this share (tested)"),
+    number("difference", "value minus that of the control at this share; it is tested"),
     *typicality.LIMITS,  # over groups, conditional on the training runs
 )
 WHERE = (

@@ -130,7 +130,7 @@ def masked(prompts: Sequence[Question], scorer: Fills, language: str) -> list[pa
             for question, (sides, unknown) in zip(batch, fills, strict=True):
                 if missing := [word for word in words if word not in sides]:
                     raise UserError(
-                        f"models.{scorer.name}: cannot write {missing[0]!r} as an answer; set "
+                        f"models.{scorer.name}: cannot produce {missing[0]!r} as an answer; set "
                         "other words in probes.agreement.frames, or remove the language"
                     )
                 rows_of.append(_row(question, method, sides, unknown))

@@ -18,7 +18,9 @@ from plumbline.builders.readers.declared import read
 COLUMNS = (
     Column("category", "string", "kind of group: age, country, gender and so on"),
     Column("group", "string", "the group, as spelled in the paper and in prompts", prose="name"),
-    Column("name", "string", "the group in its usual spelling; mostly as in `group`", prose="name"),
+    Column(
+        "name", "string", "the group in its usual spelling; usually as in `group`", prose="name"
+    ),
     Column("kind", "label", "kind of templates for the group: people or country", labels=KINDS),
 )
 SCHEMA = Schema(COLUMNS, key=("category", "group"))
