@@ -43,7 +43,7 @@ def _run(options: argparse.Namespace) -> None:
         raise UserError(f"--replicates {options.replicates}: at least 2, or 0 for the params")
     analyses = [name for name in names if name != headlines.NAME]
     for name in analyses:
-        simulation_of(name)  # an unknown name is reported before anything is simulated
+        simulation_of(name)  # an unknown name is reported before any simulation starts
     for name in analyses:
         print(calibrate(name, options.replicates, options.workers, options.out))
     if headlines.NAME in names:
