@@ -85,7 +85,7 @@ def simulation_of(analysis: str) -> Any:
     """
     if analysis not in simulated_analyses():
         names = " ".join(simulated_analyses())
-        raise UserError(f"calibrate {analysis}: not simulated; choose from {names}")
+        raise UserError(f"calibrate {analysis}: it has no simulation; choose from {names}")
     study = module_of(CALIBRATED[analysis]).split(".")[2]
     return importlib.import_module(f"calibration.{study}.{analysis}")
 
@@ -142,7 +142,7 @@ def calibrate(analysis: str, replicates: int = 0, workers: int = 0, folder: Path
 
 
 def simulate(chunk: Chunk, seed: int) -> pl.DataFrame:
-    """Return the tallies of the replicates in a chunk."""
+    """Simulate the replicates in a chunk and return their tallies."""
     kind, parts = simulation_of(chunk.analysis).TRUTHS[chunk.truth].kind, []
     for number in range(chunk.first, chunk.end):
         rng = np.random.default_rng([seed, chunk.cell, number])

@@ -17,7 +17,7 @@ from plumbline.probes.report.view import LEVEL
 from plumbline.probes.site.headlines import HEADLINES
 
 NAME, FILE, TABLES = "headlines", "headlines.csv", 200
-QUICK: dict[str, Any] = {"underlying": {}, "n_bootstrap": 20}  # the tests below depend on neither
+QUICK: dict[str, Any] = {"underlying": {}, "n_bootstrap": 20}  # speeds up; no test depends on these
 OPTIONS = {"response_format": "multiple_choice", "prompts": 2, "samples": 2}
 Case = tuple[str, str | dict[str, Any], dict[str, Any]]
 CASES: tuple[Case, ...] = (  # study, shape (its name or settings), and settings of the distribution

@@ -118,8 +118,7 @@ def rows(analysis: str, tallies: pl.DataFrame) -> pl.DataFrame:
 def rate(hits: Array, trials: Array, confidence: float = 0.95) -> tuple[float, float, float]:
     """Return a share of tests and its interval, with replicates as clusters.
 
-    ``hits``, ``trials``: positive tests and all tests in each replicate, both of shape
-    (replicates,).
+    ``hits``, ``trials``: significant tests and all tests in each replicate, (replicates,) each.
 
     Examples
     --------

@@ -32,7 +32,7 @@ from worlds.tiny_model import Batch, Floats, Hidden, Integers, Tiny
 
 
 class Society(Tiny):
-    """Planted effects, and settings of the tiny model trained on them."""
+    """Planted effects, and settings of the tiny model that learns them."""
 
     language: str = Field("en", description="config of social_groups, stereotypes and emotions")
     attribute_effect: float = Field(

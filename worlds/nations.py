@@ -37,7 +37,7 @@ SHORTEST = 3  # minimum number of letters in a split name
 
 
 class Nations(Tiny):
-    """Planted effects, and settings of the tiny model trained on them."""
+    """Planted effects, and settings of the tiny model that learns them."""
 
     targets: list[str] = Field(
         ["sentiment-en"], min_length=1, description="configs of counterfactuals"

@@ -102,7 +102,7 @@ def respond(shares: Sequence[float], rng: np.random.Generator) -> str:
 def answered(
     queries: Sequence[Question], planted: pl.DataFrame, world: Partisanship
 ) -> pl.DataFrame:
-    """Return a table of corpus, outlet and text: the world's prompts, with answers."""
+    """Return the texts by corpus and outlet: the world's prompts, with answers."""
     rows = []
     for corpus, outlet, rng in partisans.outlets(world):
         part = planted.filter(pl.col("corpus") == corpus)

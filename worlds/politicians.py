@@ -39,7 +39,7 @@ NEUTRAL = SENTIMENTS.index("neutral")
 
 
 class World(Tiny):
-    """Planted effects, and settings of the tiny model trained on them."""
+    """Planted effects, and settings of the tiny model that learns them."""
 
     language: str = Field("en", description="config of politicians and words")
     word_effect: float = Field(0.6, ge=0, description="SD of the log-ratio of single words, nats")
@@ -161,7 +161,7 @@ def train(world: World, into: Path) -> None:
         ]
     )
     # Sentences that are equal after masking are computed once and weighted by their counts, which
-    # gives the gradient of the whole corpus in every step.
+    # gives the gradient of the entire corpus in every step.
     rows = np.arange(len(prompts))
     losses = tiny_model.at_masks(model, tokenizer, prompts, target, lambda: rows)
     tables = []

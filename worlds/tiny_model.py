@@ -1,4 +1,4 @@
-"""Tiny models and their tokenizers, trained so that the same world gives the same bytes.
+"""Tiny models and their tokenizers, trained so that equal settings give equal bytes.
 
 Arithmetic is in float64, and the final weights are rounded to a grid of 2^-12. The last bits depend
 on the processor and their differences grow over hundreds of steps. Files written on processors of
@@ -187,7 +187,7 @@ def train(
 ) -> None:
     """Minimise a loss, and write the model, tokenizer, settings and planted effects into a folder.
 
-    ``losses``: called in each step; the gradient is that of the sum of the yielded losses.
+    ``losses``: called in each step; the sum of the losses that it yields is minimised.
     ``planted``: planted effects by file name; if there are none, the settings are not written.
     """
     rate = world.learning_rate
@@ -228,7 +228,7 @@ def pieces(tokenizer: Any, words: Sequence[str], world: str) -> list[int]:
     """Return the token of each word; raise UserError if a word is not a single token."""
     result: list[int] = tokenizer.convert_tokens_to_ids(list(words))
     if tokenizer.unk_token_id in result:
-        raise UserError(f"world of {world}: a word is not a single token of its tokenizer")
+        raise UserError(f"world of {world}: a word has several tokens; it must be a single token")
     return result
 
 
@@ -273,7 +273,7 @@ def masked(texts: Sequence[str]) -> list[str]:
 
 
 def batch(rng: np.random.Generator, n: int, size: int) -> Integers:
-    """Draw at most ``size`` of ``n`` rows without replacement, sorted."""
+    """Draw at most ``size`` of ``n`` rows without replacement, and sort them."""
     return np.sort(rng.choice(n, min(size, n), replace=False))
 
 

@@ -37,7 +37,7 @@ TALK = (1.0, 0.7)  # mean and SD over statements of the log-odds of an answer
 
 
 class Convictions(Tiny):
-    """Planted effects, and settings of the tiny model trained on them."""
+    """Planted effects, and settings of the tiny model that learns them."""
 
     language: str = Field("cs", description="language of the statements and templates")
     agreement: dict[str, float] = Field(
@@ -104,7 +104,7 @@ def train(convictions: Convictions, asking: Asking, into: Path) -> None:
 def plant(
     convictions: Convictions, queries: Sequence[Question], items: pl.DataFrame
 ) -> pl.DataFrame:
-    """Return the planted response to each question, in their order."""
+    """Return the planted response to each question, in the order of the questions."""
     drawn = draws(queries, items, convictions.seed, convictions.noise, HABIT, TALK)
     woman = pl.when(pl.col("gender") == "feminine").then(1).otherwise(-1)
     likely = pl.col("polarity") == SCHEMA["polarity"].code("likely")

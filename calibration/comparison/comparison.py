@@ -57,7 +57,7 @@ FRAMES = ("respond", "asked", "claim")  # templates in the params of the study
 PAIRS = 10  # pairs of opposite statements on each political axis
 ALIKE = 0.5  # share of the variance between texts that is common to both classifiers
 POPULAR, OWN, QUIRK, PROMPT, HABIT = 0.8, 0.4, 0.3, 0.4, 0.7  # SDs of effects, nats
-Models = list[tuple[str, bool, bool]]  # name; is it biased; does it differ otherwise
+Models = list[tuple[str, bool, bool]]  # name; True if biased; True if it differs otherwise
 Written = tuple[Inputs, dict[str, float], dict[str, float]]  # inputs, effects, true differences
 
 

@@ -34,7 +34,7 @@ POSITIVE, OTHER = "hate", "not-hate"
 class ClassifiersShape(Params):
     """Shape of the outputs of a task's classifiers."""
 
-    task: str = Field("planted", description="config; only `planted` has several texts per word")
+    task: str = Field("planted", description="config; only `planted` repeats words in texts")
     words: int = Field(32, description="number of words (in `planted`) or of texts in each group")
     each: int = Field(3, description="number of texts with each word")
     pretraining: int = Field(3, description="number of pretraining seeds per corpus")
@@ -51,7 +51,7 @@ class Answers(NamedTuple):
 
     inputs: Inputs
     texts: pl.DataFrame
-    runs: dict[str, tuple[Array, Array]]  # by corpus: effects on ability and threshold, (runs,)
+    runs: dict[str, tuple[Array, Array]]  # effects on ability and threshold, (runs,) each
 
 
 def write(

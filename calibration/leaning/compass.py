@@ -248,7 +248,7 @@ def _chosen(frame: pl.DataFrame, odds: Array, shape: Shape, rng: Generator) -> p
     """Return the choices among four options that are offered in several orders."""
     codes = np.repeat(np.arange(len(odds)), shape.samples)
     order = np.tile(np.arange(shape.samples) % 2, len(odds))
-    random = shape.noise == UNIFORM  # otherwise only training runs add noise
+    random = shape.noise == UNIFORM  # otherwise noise comes only from training runs
     noise = shape.noise * (random | (frame["corpus"].to_numpy()[codes] != ""))
     option = np.searchsorted([-EDGE, 0, EDGE], odds[codes] + rng.normal(0, noise))
     offered = np.array([[o.capitalize() for o in o_] for o_ in (OPTIONS, OPTIONS[::-1])])[order]
@@ -268,7 +268,7 @@ def _chosen(frame: pl.DataFrame, odds: Array, shape: Shape, rng: Generator) -> p
 
 
 def outcomes(tables: Tables, sample: Drawn) -> Tables:
-    """Return the rows of each test and interval, most of them for each method variant.
+    """Return the rows of each test and interval, for most of them by method variant.
 
     If all responses are random, the training runs do differ from the single pretrained model, and
     all coordinates are tested. Otherwise only the coordinates of the pretrained model are tested,

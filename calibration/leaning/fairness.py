@@ -75,8 +75,7 @@ def outcomes(tables: Tables, sample: Drawn) -> Tables:
     More frequent positive predictions raise F1, so the null hypothesis about F1 is false if the
     threshold of a corpus differs. If one group is harder for all classifiers, its contrast is
     larger too, so contrasts are not counted as decoys. For the pretrained model, the null
-    hypothesis is nearly true: a larger variance of log-odds, as after training, lowers the mean
-    accuracy.
+    hypothesis is nearly true: the larger variance of log-odds after training lowers mean accuracy.
     """
     intervals = _intervals(sample, tables)
     if sample.truth.kind == "planted":

@@ -24,7 +24,7 @@ from plumbline.probes.core.run_analysis import Inputs
 SIZES = ("base", "large", "xlarge", "xxlarge")
 ALONE = {"ALBERT": 4, "BERT": 2, "BERTweet": 1, "RoBERTa": 2, "XLNet": 2}  # English: sizes
 OF_MANY = {"XLM": 2, "XLM-R": 2, "m-BERT": 2}  # multilingual: models
-BASE = (0.14, 0.76, 0.1)  # shares of the sentiments, with room for a change of 3 x 16 points
+BASE = (0.14, 0.76, 0.1)  # shares of the sentiments, which leave room for a change of 3 x 16 points
 CHANGED = ("ALBERT", "XLM", "large", "es")  # levels with a planted effect
 
 
@@ -61,7 +61,7 @@ REFERENCES = {"family": "BERT", "size": "base", "language": "en"}
 DESIGNS = ("two-way", "three-way")
 PARAMS: dict[str, Any] = {"references": dict.fromkeys(DESIGNS, REFERENCES)}
 FAMILY = ["deviation", "reading"]
-# places of the sizes in the table
+# indices of the sizes in the table
 PLACES = (("pmi", "pairs"), ("pmi", "argmax"), ("latent-faithful", "argmax"))
 
 

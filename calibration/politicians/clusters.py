@@ -3,8 +3,8 @@
 States are normally distributed, with unequal variances along their axes. Some words are in the
 lists of both genders. The true share of a cluster is the mean probability, given their states, that
 its words belong to a gender. Simplifications: there are only adjectives, two numbers of clusters,
-two runs of k-means and one person per gender; each word deviates towards one gender; each planted
-effect has its language.
+two runs of k-means and one person per gender; each word deviates towards one gender; effects are in
+separate languages.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def _states(truth: Truth, shape: Shape, women: Bools, gap: float, rng: Generator
         points *= np.where(topic, 0.5, 1)
         points[:, :1] += topic * truth.settings["topics"]
     points *= spread
-    points[:, 1] += women * gap  # not along the widest axis
+    points[:, 1] += women * gap  # any axis but the widest
     return points
 
 

@@ -30,8 +30,8 @@ from plumbline.probes.core.run_analysis import Inputs
 from plumbline.probes.politicians.words.word_counts import FEMALE, MALE, NON_BINARY
 
 LANGUAGE = "en"
-OLD = {MALE: 0.27, FEMALE: 0.14, NON_BINARY: 0.0}  # shares in the default run, born before 1946
-SITELINKS = {MALE: 77.0, FEMALE: 48.0, NON_BINARY: 32.0}  # means in the default run
+OLD = {MALE: 0.27, FEMALE: 0.14, NON_BINARY: 0.0}  # share born before 1946, default run
+SITELINKS = {MALE: 77.0, FEMALE: 48.0, NON_BINARY: 32.0}  # mean number, default run
 SHORT = 15  # number of words in a short list
 BEARERS = 300  # maximum number of people with the same name
 NATIVE = (0.1, 0.7)  # share of natives in the first and in the last origin
@@ -48,7 +48,7 @@ class ListsShape(Params):
     words: int = Field(80, description="number of candidate words per part of speech")
     length: int = Field(20, description="number of words in a list")
     spread: float = Field(1.0, description="SD of log-frequencies of words")
-    origins: int = Field(4, description="number of origins of names, which prefer other words")
+    origins: int = Field(4, description="number of origins of names; each prefers other words")
     taste: float = Field(0.5, description="SD of the effects of an origin on words, nats")
     short: float = Field(0, description="share of women with short lists (others: 1 - share)")
     zipf: float = Field(0, description="exponent of the number of bearers; if 0, see `shared`")
@@ -168,14 +168,14 @@ def expected(shape: ListsShape, truth: Truth, pos: int) -> Array:
 
 
 def expected_of(part: Population, shape: ListsShape, rng: Generator, name_sd: float = 0.0) -> Array:
-    """Return the share of many lists of each gender that contain each word, (words, 3).
+    """Simulate many lists; return the share of those of each gender with each word, (words, 3).
 
     ``name_sd``: SD of the effects of single names, nats.
     """
     seeds = rng.integers(2**32, size=2)
     columns = []
     for gender, side in ((MALE, -0.5), (FEMALE, 0.5), (NON_BINARY, 0.0)):
-        draw = np.random.default_rng(seeds)  # the same random numbers for all genders
+        draw = np.random.default_rng(seeds)  # all genders get the same random numbers
         result = np.zeros(shape.words)
         for _ in range(MANY // 2000):
             origin = origins(part, np.full(2000, gender == FEMALE), draw)

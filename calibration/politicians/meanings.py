@@ -1,6 +1,6 @@
 """Lists of words with sentiments, and lexica of these words, drawn from known parameters.
 
-The sentiment of each word is drawn in each replicate, independent of its frequency, origin and
+The sentiment of each word is drawn in each replicate, independently of its frequency, origin and
 log-ratio. If sentiments are not associated with gender, words are exchangeable over sentiments.
 """
 

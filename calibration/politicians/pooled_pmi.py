@@ -3,7 +3,7 @@
 The effects of words and origins are similar in all models but not equal, and each name has its own
 effects on words in all models. The lists of a name in several models are therefore dependent, so a
 pooled count has fewer independent lists than it counts. The true value of an interval is the PMI of
-the expected counts of all models. As a simplification, all models have the same words.
+the expected counts of all models. For simplicity, all models have the same words.
 """
 
 from __future__ import annotations

@@ -203,7 +203,7 @@ def outcomes(tables: Tables, sample: Drawn) -> Tables:
         effect=pl.when(both & (pl.col("nats") != 0)).then("nats") if planted else 0.0,
         target=pl.when(both & (pl.col("deviation") == "pmi")).then("target"),
     )
-    # latent deviations themselves have no test
+    # deviations in `latent` itself are not tested
     table = table.filter(pl.col("p").is_not_null().any().over("deviation"))
     test, truth = "supersenses: {deviation}", {"effect": "effect", "target": "target"}
     bonferroni: dict[str, Any] = {"p_adjusted": "p_bonferroni", "interval": ["value"]}

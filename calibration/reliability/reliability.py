@@ -1,7 +1,7 @@
 """Analysis ``reliability`` on simulated responses of one model to the probe ``stances``.
 
 The difference between the probabilities of a written response is a tenth of the score. Effects are
-normally distributed; random responses are invalid.
+normally distributed; invalid responses are chosen at random.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ SHAPES = {
 TRUTHS = {
     # statements differ, but not by value, gender or likelihood
     "nothing differs": Truth("null"),
-    # templates, negations, genders and methods are independent
+    # responses to templates, negations, genders and methods are independent
     "nothing is related": Truth("null", unrelated=True),
     # the gender differences in values and agreement are at the margin
     "gender at the margin": Truth(
