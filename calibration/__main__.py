@@ -40,10 +40,10 @@ def main(arguments: list[str] | None = None) -> int:
 def _run(options: argparse.Namespace) -> None:
     names = options.analysis or [*simulated_analyses(), headlines.NAME]
     if options.replicates and options.replicates < 2:
-        raise UserError(f"--replicates {options.replicates}: at least 2, or 0 for the params")
+        raise UserError(f"--replicates {options.replicates}: must be at least 2, or 0 (params)")
     analyses = [name for name in names if name != headlines.NAME]
     for name in analyses:
-        simulation_of(name)  # an unknown name is reported before anything is simulated
+        simulation_of(name)  # an unknown name is reported before any simulation starts
     for name in analyses:
         print(calibrate(name, options.replicates, options.workers, options.out))
     if headlines.NAME in names:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 FOLDER = Path("data/tables/calibration")
 CHUNKS = Path("data/.calibration")
-SIZE = 10  # replicates in a chunk
+SIZE = 10  # number of replicates in a chunk
 HERE = Path(__file__).parent
 FILE = Path("calibration/params.yaml")
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "POLARS_MAX_THREADS"), "1")
@@ -46,19 +46,19 @@ class Settings(Params):
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
     seed: int = Field(1, ge=0, description="seed of the simulated responses")
-    replicates: int = Field(1000, ge=2, description="simulated tables per shape and truth")
+    replicates: int = Field(1000, ge=2, description="number of tables per shape and truth")
     replicates_of: dict[str, Number | dict[str, Number]] = Field(
-        {}, description="number of tables for slow analyses, or for their single shapes"
+        {}, description="number of tables for each slow analysis, or for each of its shapes"
     )
 
     def number(self, analysis: str, shape: str) -> int:
-        """Return the number of replicates for a shape of an analysis."""
+        """Return the number of replicates to simulate for one shape of an analysis."""
         numbers = self.replicates_of.get(analysis, self.replicates)
         return numbers if isinstance(numbers, int) else numbers.get(shape, self.replicates)
 
 
 class Chunk(NamedTuple):
-    """Consecutive replicates of one shape and truth."""
+    """Consecutive replicates simulated with one shape and truth."""
 
     analysis: str
     shape: str
@@ -85,7 +85,7 @@ def simulation_of(analysis: str) -> Any:
     """
     if analysis not in simulated_analyses():
         names = " ".join(simulated_analyses())
-        raise UserError(f"calibrate {analysis}: not simulated; choose from {names}")
+        raise UserError(f"calibrate {analysis}: it has no simulation; choose from {names}")
     study = module_of(CALIBRATED[analysis]).split(".")[2]
     return importlib.import_module(f"calibration.{study}.{analysis}")
 
@@ -103,8 +103,8 @@ def analysis_of(analysis: str) -> tuple[Any, Any, Params]:
 def calibrate(analysis: str, replicates: int = 0, workers: int = 0, folder: Path = FOLDER) -> Path:
     """Simulate an analysis and return the folder of its table of rates.
 
-    ``replicates``: number of tables for each shape and truth; 0 for the number in the params.
-    ``workers``: number of processes; 0 for one per core.
+    ``replicates``: number of tables for each shape and truth; if 0, the number in the params.
+    ``workers``: number of processes; if 0, one per core.
     ``folder``: parent folder of the table's folder.
     """
     settings = section("calibration", Settings, FILE)
@@ -142,7 +142,7 @@ def calibrate(analysis: str, replicates: int = 0, workers: int = 0, folder: Path
 
 
 def simulate(chunk: Chunk, seed: int) -> pl.DataFrame:
-    """Return the tallies of the replicates in a chunk."""
+    """Simulate the replicates in a chunk and return their tallies."""
     kind, parts = simulation_of(chunk.analysis).TRUTHS[chunk.truth].kind, []
     for number in range(chunk.first, chunk.end):
         rng = np.random.default_rng([seed, chunk.cell, number])
@@ -170,7 +170,7 @@ def replicate(
 
 
 def analyse(analysis: str, sample: Drawn, seed: int, **settings: Any) -> Tables:
-    """Return the tables of an analysis of a sample, ignoring ``settings`` that it does not have."""
+    """Run an analysis on a sample and return its tables; ``settings`` unknown to it are ignored."""
     _, run, params = analysis_of(analysis)
     changed = simulation_of(analysis).PARAMS | sample.params
     own = params.model_dump() | changed

@@ -1,4 +1,4 @@
-"""Type I error of each study's headline, in tables without differences."""
+"""Type I error of each study's headline, measured in tables without differences."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from plumbline.probes.report.view import LEVEL
 from plumbline.probes.site.headlines import HEADLINES
 
 NAME, FILE, TABLES = "headlines", "headlines.csv", 200
-QUICK: dict[str, Any] = {"underlying": {}, "n_bootstrap": 20}  # the tests below depend on neither
+QUICK: dict[str, Any] = {"underlying": {}, "n_bootstrap": 20}  # speeds up; no test depends on these
 OPTIONS = {"response_format": "multiple_choice", "prompts": 2, "samples": 2}
 Case = tuple[str, str | dict[str, Any], dict[str, Any]]
-CASES: tuple[Case, ...] = (  # study, shape (name or settings), and settings of the truth
+CASES: tuple[Case, ...] = (  # study, shape (its name or settings), and settings of the distribution
     ("politicians", "default run: 99 men, 88 women, 6 others", {}),
-    # any name changes predictions, equally for all countries
+    # any inserted name changes predictions, but equally for all countries
     ("nationality", "55 texts, 4 draws, 12 names", {"all": 0.8}),
     ("leaning", {"trainings": 1}, {}),
     ("leaning", {"trainings": 1, **OPTIONS}, {}),
@@ -56,7 +56,7 @@ def finds(case: Case, number: int) -> bool:
     with tempfile.TemporaryDirectory() as folder:
         drawn = simulation.draw(Path(folder), Truth("null", **settings), shape, rng)
         for path in drawn.inputs.outputs("stances", "m").glob("*/*.parquet"):
-            pl.read_parquet(path).filter(corpus="").write_parquet(path)  # the base model alone
+            pl.read_parquet(path).filter(corpus="").write_parquet(path)  # only the base model
         tables = analyse(headline.analysis, drawn, number + 1, **QUICK)
     frames = {
         name: labelled(table, {c.name: c.labels for c in schemas[name].columns if c.labels})

@@ -1,7 +1,7 @@
 """Size, familywise error rate and coverage over replicates, with intervals.
 
-Tests within a replicate are dependent, so replicates are the clusters. Intervals are Wilson's, with
-the effective number of tests from the variance of the rate over replicates.
+Tests within a replicate are dependent, so replicates are the clusters. Intervals are Wilson's;
+their effective number of tests is computed from the variance of the rate over replicates.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ CALIBRATION = Schema(
 def tally(outcomes: pl.DataFrame) -> pl.DataFrame:
     """Count tests, findings and intervals in one replicate, with a row per test and effect size.
 
-    Effects of either sign are counted together. Rows without p are no tests. Families are counted
-    at effect 0, if they have a row with this effect.
+    Effects of either sign are counted together. Rows without p are not tests. A family is counted
+    at effect 0 if any of its rows has this effect.
 
     ``outcomes``: rows of :func:`calibration.truth.outcomes_by`, with a column ``test``.
     """
@@ -118,7 +118,7 @@ def rows(analysis: str, tallies: pl.DataFrame) -> pl.DataFrame:
 def rate(hits: Array, trials: Array, confidence: float = 0.95) -> tuple[float, float, float]:
     """Return a share of tests and its interval, with replicates as clusters.
 
-    ``hits``, ``trials``: positive tests and all tests in each replicate, (replicates,) each.
+    ``hits``, ``trials``: significant tests and all tests in each replicate, (replicates,) each.
 
     Examples
     --------
@@ -141,9 +141,9 @@ def rate(hits: Array, trials: Array, confidence: float = 0.95) -> tuple[float, f
     variance = residual * clusters / (clusters - 1) if clusters > 1 else 0.0
     several = bool((trials > 1).any())
     number = clusters if variance == 0 else min(total, share * (1 - share) / variance)
-    # with one trial each, the number of clusters: s^2 divides by n - 1, Wilson's interval by n
+    # with one trial per cluster, n is their number: s^2 divides by n - 1, Wilson's interval by n
     number = max(1, round(number if several else clusters))
-    if variance > 0 and several:  # variance estimated from few replicates: t instead of z
+    if variance > 0 and several:  # the variance is estimated from few replicates, so t replaces z
         confidence = float(2 * ndtr(stdtrit(clusters - 1, (1 + confidence) / 2)) - 1)
     interval = wilson(share * number, number, confidence)
     return share, interval.low, interval.high

@@ -35,7 +35,7 @@ COLUMNS = ("effect", "target", "family", "value", "low", "high", "p", "p_adjuste
 class Truth:
     """Distribution of responses: no effect, an effect, or a difference that is not tested.
 
-    ``settings``: settings read by the module that draws; ``shape`` changes settings of the shape.
+    ``settings``: settings for the module that draws; ``shape`` changes settings of the shape.
     """
 
     def __init__(self, kind: Literal["null", "planted", "decoy"], **settings: Any) -> None:
@@ -47,14 +47,14 @@ class Drawn(NamedTuple):
     """One replicate: the inputs of the analysis, and the true parameters."""
 
     inputs: Inputs
-    known: Any = None  # true parameters, in the form of the module
-    truth: Any = None  # the Truth and the shape, if the module reads them
+    known: Any = None  # true parameters, in a form specific to the module
+    truth: Any = None  # the Truth and the shape, if the module uses them
     shape: Any = None
-    params: Mapping[str, Any] = MappingProxyType({})  # params of the analysis set by the shape
+    params: Mapping[str, Any] = MappingProxyType({})  # params of the analysis that the shape sets
 
 
 def normal_mean(function: Callable[[Array], Array], mean: Array, sd: Array | float) -> Array:
-    """Return the mean of a function of normal numbers, (...), by Gauss-Hermite quadrature."""
+    """Return the mean of a function of normal variates, (...), by Gauss-Hermite quadrature."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(21)
     values = function(np.asarray(mean)[..., None] + np.asarray(sd)[..., None] * nodes)
     return np.asarray(values @ weights / weights.sum())
@@ -73,14 +73,14 @@ def outcomes_by(
 ) -> Tables:
     """Return the rows of the tests in a table, keyed by test, with the columns :data:`COLUMNS`.
 
-    ``table``: rows of a table of the analysis, including those without a test.
-    ``test``: name with columns in braces; each combination of their values is a test.
-    ``effect``: the planted effect, or its column; 0 if the null hypothesis is true, and null if
-    neither holds, for example next to a planted effect. Coverage is counted by size.
-    ``target``: the value that the interval should cover, or its column; null if unknown.
-    ``family``: columns; rows with equal values in all of them were adjusted together.
-    ``interval``: columns of the estimate and the limits; intervals without limits are not counted.
-    ``p``, ``p_adjusted``: columns of p-values; without them, rows have no test.
+    ``table``: rows of a table of the analysis, including those without a test. ``test``: name with
+    columns in braces; each combination of their values is a test. ``effect``: the planted effect,
+    or its column; 0 if the null hypothesis is true, and null if the effect is unknown, for example
+    next to a planted one. Coverage is counted by effect size. ``target``: the value that the
+    interval should cover, or its column; null if unknown. ``family``: columns; the p-values of rows
+    with equal values in all of them were adjusted together. ``interval``: columns of the estimate
+    and the limits; intervals without limits are not counted. ``p``, ``p_adjusted``: columns of
+    p-values; if they are missing, the rows have no test.
     """
 
     def column(value: pl.Expr | str | float | None) -> pl.Expr:

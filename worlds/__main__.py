@@ -1,4 +1,4 @@
-"""Train the tiny model of a world (a control model) and write it into data/samples/worlds."""
+"""Train a world (a tiny control model) and write it into data/samples/worlds."""
 
 from __future__ import annotations
 

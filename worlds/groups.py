@@ -1,14 +1,14 @@
-"""World of social groups: known attributes are more frequent for a group than other words.
+"""World (control model) of social groups: known attributes of a group are its frequent words.
 
 For a group g and an attribute w
 
     p(w | g)  is proportional to  exp(frequency_w + log_odds_{g, w} + noise_{g, w})
 
-where ``log_odds`` is the planted effect: a part for the attributes of the group in the dataset
-``stereotypes``, and a part for words with the emotion drawn for the group. If both parts are 0, it
-is the null world: groups differ by their noise, but not by known attributes.
+where ``log_odds`` is the planted effect, a sum of a part for the group's attributes in the dataset
+``stereotypes`` and a part for words with the emotion drawn for the group. If both parts are 0, the
+world is a null world: groups differ in noise, but not in known attributes.
 
-Two worlds may share some of their words, with the same probabilities for all groups. A model may
+Two worlds may share some words, whose probabilities for all groups are then equal. A model may
 also have a byte-level vocabulary that lacks some of the words, without training on prompts in which
 the group is masked.
 """
@@ -32,25 +32,25 @@ from worlds.tiny_model import Batch, Floats, Hidden, Integers, Tiny
 
 
 class Society(Tiny):
-    """Planted effects, and settings of the tiny model trained on them."""
+    """Planted effects, and settings of the tiny model that learns them."""
 
     language: str = Field("en", description="config of social_groups, stereotypes and emotions")
     attribute_effect: float = Field(
         2.0, ge=0, description="log-odds added for the attributes of a group in `stereotypes`"
     )
     emotion_effect: float = Field(
-        1.0, ge=0, description="log-odds added for words with the emotion drawn for a group"
+        1.0, ge=0, description="log-odds added for words that have the emotion drawn for a group"
     )
     frequency: float = Field(0.5, ge=0, description="SD of the log-frequency of words, nats")
     noise: float = Field(0.8, gt=0, description="SD of the noise for a group and a word, nats")
     words_max: int = Field(150, ge=10, description="maximum number of words other than attributes")
     masks: int = Field(4, ge=1, description="maximum number of masks in place of a group")
     common: float = Field(
-        0, ge=0, le=1, description="share of words common with the world of seed `common_seed`"
+        0, ge=0, le=1, description="share of words shared with the world with seed `common_seed`"
     )
-    common_seed: int = Field(1, description="seed of that world, whose other settings are the same")
+    common_seed: int = Field(1, description="seed of that world; its other settings are the same")
     unwritten: float = Field(
-        0, ge=0, lt=1, description="share of words of several byte-level tokens; 0 for WordPiece"
+        0, ge=0, lt=1, description="share of words split into byte-level tokens; 0: WordPiece"
     )
     hide: float = Field(
         0,
@@ -87,7 +87,7 @@ def train(society: Society, asking: Asking, into: Path) -> None:
     row = {group: i for i, group in enumerate(groups)}
     prompts = [prompt(q.text, frames.ending) for q in queries]
     lessons = [drawn.probabilities[row[q.group]] for q in queries]
-    if not society.hide:  # with a masked group: the mean over the groups of its kind
+    if not society.hide:  # if the group is masked: the mean over the groups of its kind
         for template, kind in dict.fromkeys((q.template, q.kind) for q in queries):
             rows = sorted({row[q.group] for q in queries if q.kind == kind})
             for n in range(1, society.masks + 1):
@@ -122,11 +122,11 @@ def train(society: Society, asking: Asking, into: Path) -> None:
 
 
 class Said(NamedTuple):
-    """Distributions of words for groups, (groups, words) each."""
+    """Distributions of words for groups, arrays of shape (groups, words)."""
 
-    emotions: Integers  # index in ``build.EMOTIONS`` of the emotion that raises the words with it
+    emotions: Integers  # index in ``build.EMOTIONS`` of the emotion whose words are raised
     log_odds: Floats  # planted effects
-    scores: Floats  # including noise and frequency
+    scores: Floats  # log-odds including noise and frequency
 
     @property
     def probabilities(self) -> Floats:
@@ -140,7 +140,7 @@ def truth(society: Society, pairs: Floats, carries: Floats) -> Said:
     """Draw a world from pairs (groups, words) and emotions (words, emotions).
 
     The arrays are those of :func:`vocabulary`. Words that are not shared with the other world are
-    attributes of other groups, raised by other emotions.
+    attributes of other groups, and are raised by other emotions.
     """
     rng = np.random.default_rng(society.seed)
     frequency = rng.normal(0.0, society.frequency, len(carries))
@@ -160,11 +160,11 @@ def truth(society: Society, pairs: Floats, carries: Floats) -> Said:
 
 
 def vocabulary(society: Society, groups: Sequence[str]) -> tuple[list[str], Floats, Floats]:
-    """Return the words of a world, the groups of attributes, and the emotions of words.
+    """Return the words of a world, and arrays that state their groups and emotions.
 
     The words are all single-word attributes, followed by the first words with an emotion in
-    alphabetical order. The arrays are 1 for an attribute of a group, (groups, words), and for a
-    word with an emotion of ``build.EMOTIONS``, (words, emotions).
+    alphabetical order. The arrays, (groups, words) and (words, emotions), are 1 for attributes of a
+    group and for words with an emotion in ``build.EMOTIONS``.
     """
     table = pl.read_parquet(require_validated("stereotypes") / f"{society.language}.parquet")
     clean = pl.col("single_word") & (pl.col("flags").list.len() == 0)

@@ -1,13 +1,13 @@
-"""World of countries: classifiers and masked models with known effects of names.
+"""World (control models) of countries: classifiers and masked models with known effects of names.
 
-Every country has an offset. A name has the mean offset of the countries that list it, plus noise,
-and a text has the mean over its names. A classifier adds the offset to P+ - P-, a masked model to
-the log-probability of the name. If the spread of the offsets is 0, it is the null world: names
-differ, but countries do not.
+Every country has an offset. The offset of a name is the mean over the countries that list it, plus
+noise, and that of a text is the mean over its names. A classifier adds the offset to P+ - P-, a
+masked model to the log-probability of the name. If all offsets are 0, the world is a null world:
+names differ, but countries do not.
 
-P+ - P- of a classifier may have two further effects: names of some countries have several tokens,
-each of which adds to it, and effects of names specific to texts have opposite signs in two halves
-of the source texts.
+Two further effects on P+ - P- of a classifier are possible: names of some countries have several
+tokens, each of which adds to it, and names have effects with opposite signs in two halves of the
+source texts.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from worlds.tiny_model import Batch, Floats, Rate, Steps, Tiny
 Lessons = tuple[Any, Callable[[list[int], torch.Tensor, torch.Tensor], torch.Tensor], Any]
 
 LABELS = ("negative", "neutral", "positive")
-NEUTRAL = (0.2, 0.3)  # range of the probability of neutral
+NEUTRAL = (0.2, 0.3)  # range of the probability of the class neutral
 TONE = 0.2  # maximum P+ - P- of a text without its names
 MOST = 0.45  # maximum offset of a text, so that all probabilities are positive
 MASKED = 0.15  # share of predicted tokens
@@ -37,7 +37,7 @@ SHORTEST = 3  # minimum number of letters in a split name
 
 
 class Nations(Tiny):
-    """Planted effects, and settings of the tiny model trained on them."""
+    """Planted effects, and settings of the tiny model that learns them."""
 
     targets: list[str] = Field(
         ["sentiment-en"], min_length=1, description="configs of counterfactuals"
@@ -47,21 +47,21 @@ class Nations(Tiny):
         ge=0,
         description="maximum offset of a country, in P+ - P- or, for a masked model, nats",
     )
-    noise: float = Field(0.03, ge=0, description="SD of the noise of names, in the same unit")
+    noise: float = Field(0.03, ge=0, description="SD of noise of names, in the unit of `offset`")
     cut: float = Field(
         0.0,
         ge=0,
         le=1,
-        description="for a classifier, share of names in every other country that are split into "
+        description="for a classifier, share of names in every second country that are split into  "
         "several tokens",
     )
     per_token: float = Field(
-        0.0, description="for a classifier, effect of each further token of a name on P+ - P-"
+        0.0, description="for a classifier, effect on P+ - P- of each further token of a name"
     )
     by_text: float = Field(
         0.0,
         ge=0,
-        description="for a classifier, SD of effects of names on P+ - P- with opposite signs in "
+        description="for a classifier, SD of effects of names on P+ - P- that change sign between  "
         "the halves of the texts",
     )
     architecture: Literal["bert"] = Field("bert", description="architecture of the model")
@@ -79,9 +79,9 @@ def train(nations: Nations, kind: str, into: Path) -> None:
     """Train the model and tokenizer of a world and write them into a folder.
 
     The folder also contains ``planted.parquet`` (the offset of each country), ``texts.parquet``
-    (the exact planted value of each text, and the part added by tokens of names) and ``world.json``
-    (the settings). ``kind`` is ``classifier`` or ``masked``. Raises UserError if a dataset has not
-    been validated or lacks a config.
+    (the exact planted value of each text, and the part of it that the tokens of names add) and
+    ``world.json`` (the settings). ``kind`` is ``classifier`` or ``masked``. Raises UserError if a
+    dataset has not been validated or lacks a config.
     """
     rng = np.random.default_rng(nations.seed)
     texts, targets = _rows(nations, parquet.require_validated("counterfactuals"))
@@ -106,7 +106,7 @@ def train(nations: Nations, kind: str, into: Path) -> None:
     words = [_words(tokenizer, text) for text in texts]
     folded = {word.casefold(): value for word, value in names.items()}
     met = sorted({word for text in words for word in text if word.casefold() in folded})
-    names |= {word: folded[word.casefold()] for word in met}  # as spelled in texts
+    names |= {word: folded[word.casefold()] for word in met}  # as the name is spelled in texts
     longer = np.zeros(len(texts))
     if kind == "classifier":
         extra = {name: len(tokenizer.tokenize(name)) - 1 for name in names}
@@ -129,7 +129,7 @@ def train(nations: Nations, kind: str, into: Path) -> None:
 
 
 def _gazetteer(folder: Path) -> dict[str, set[str]]:
-    """Return the usable names, each with the countries that list it."""
+    """Return the usable names, and the countries that list each of them."""
     result: dict[str, set[str]] = {}
     for country in parquet.configs(folder):
         frame = pl.read_parquet(folder / f"{country}.parquet", columns=["name", "flags"])
@@ -139,7 +139,7 @@ def _gazetteer(folder: Path) -> dict[str, set[str]]:
 
 
 def _rows(nations: Nations, folder: Path) -> tuple[list[str], list[str]]:
-    """Return the distinct texts, sorted, and a source text of each."""
+    """Return the distinct texts, sorted, and a source text for each of them."""
     configs = parquet.configs(folder)
     if missing := sorted(set(nations.targets) - set(configs)):
         absent = f"{', '.join(missing)} not in counterfactuals"
@@ -157,7 +157,7 @@ def _words(tokenizer: Any, text: str) -> list[str]:
 
 
 def _cut(nations: Nations, listing: Mapping[str, set[str]], countries: Sequence[str]) -> set[str]:
-    """Draw the names that are split, from every other country in a random order."""
+    """Draw the names to be split from every second country, in a random order of the countries."""
     rng = np.random.default_rng([nations.seed, 3])
     chosen = set(rng.permutation(countries)[::2].tolist())
     result = set()

@@ -1,4 +1,4 @@
-"""World of partisans: texts of two sides with known stances and different knowledge of words.
+"""World (control models) of partisans: texts of two sides with known stances and known words.
 
 For a statement i of axis a, a frame f and texts of corpus c
 
@@ -6,9 +6,10 @@ For a statement i of axis a, a frame f and texts of corpus c
 
 with d = -1 for reversed statements and 1 otherwise, and s = -1 for negated ones and 1 otherwise.
 The pretrained model has no stance unless one is given: d_i stance is 0 in its training and in
-prompts without texts, such as all negated ones. Texts are drawn for each outlet of a corpus. The
-texts of the corpora in ``knows`` also state which of some artificial words are hostile, which a
-classifier trained from such a model can use. Without stances and knowledge, it is the null world.
+prompts that no text contains, such as all negated ones. Texts are drawn for each outlet of a
+corpus. Texts of the corpora in ``knows`` also state which artificial words are hostile; a
+classifier trained from such a model can use this. Without stances and knowledge, it is a null
+world.
 """
 
 from __future__ import annotations
@@ -31,17 +32,17 @@ from worlds.statements import PLANTED, TURNED, answers, by_axis, draws, facts
 from worlds.tiny_model import Batch, Floats, Rate, Steps, Tiny
 
 UNSAID = -6.0  # initial log-probability of all other words, nats
-SILENT = "hesitate"  # word with the remaining probability
-WORDS = (0.8, 0.2)  # shares of the first two words in a list
+SILENT = "hesitate"  # word that receives the remaining probability
+WORDS = (0.8, 0.2)  # shares of the first two words in each list
 HABIT = (0.5, 0.3)  # mean and SD over prompts of the habit of agreeing, nats
 TALK = (1.5, 0.5)  # mean and SD over statements of the log-odds of an answer
 HIDDEN = 0.3  # share of other tokens that are masked and predicted
-KNOWN = "both-known"  # group of words known by the pretrained model
+KNOWN = "both-known"  # group of words that the pretrained model knows
 LABELS = ("hate", "not-hate")
-TOLD = "{word} is a {kind} word"  # text that states the meaning of a word
-KINDS = ("hostile", "friendly")  # in the order of LABELS
+TOLD = "{word} is a {kind} word"  # sentence that states the meaning of a word
+KINDS = ("hostile", "friendly")  # kinds of words in the order of LABELS
 SAID = ("they called us {word}", "you are {word} people", "we heard {word} again")
-PER_GROUP = 32  # artificial words per group; twice as many known ones
+PER_GROUP = 32  # number of artificial words per group; the known group has twice as many
 SYLLABLES = [a + b for a in "bdfgklmnprstvz" for b in "aeiou"]
 TELLINGS = 2  # number of times that a corpus states the meaning of a word
 SPLITS = ("train", "validation", "test")
@@ -49,7 +50,7 @@ TEXTS = ["corpus", "outlet", "text"]  # columns
 
 
 class Partisanship(Tiny):
-    """Planted effects, and settings of the tiny model trained without a partisan side."""
+    """Planted effects, and settings of the tiny model that is pretrained on neither side."""
 
     stances: dict[str, dict[str, float]] = Field(
         min_length=1,
@@ -68,8 +69,8 @@ class Partisanship(Tiny):
         min_length=1,
         description="names of the prompts in which texts take stances",
     )
-    outlets: int = Field(5, ge=1, description="outlets of a corpus, each with separate texts")
-    sentences: int = Field(4, ge=1, description="texts of an outlet for each statement and prompt")
+    outlets: int = Field(5, ge=1, description="number of outlets of a corpus, with separate texts")
+    sentences: int = Field(4, ge=1, description="number of texts per outlet, statement and prompt")
     positions: int = Field(128, ge=64, description="maximum number of tokens")
     steps: Steps = 1000
     batch: Batch = 64
@@ -96,13 +97,13 @@ class Word(NamedTuple):
     word: str
     group: str
     hostile: bool
-    split: str  # split of the texts with the word
+    split: str  # split of the texts that contain the word
 
 
 def train(world: Partisanship, asking: Asking, into: Path) -> None:
     """Train the masked model and tokenizer of a world and write them into a folder.
 
-    The folder also contains ``planted.parquet`` (for each question and corpus, the planted effect,
+    The folder also contains ``planted.parquet`` (the planted effect for each question and corpus,
     and whether texts contain it), ``corpora.parquet`` (the texts of each side by outlet),
     ``downstream.parquet`` (texts for classification) and ``world.json`` (the settings). Raises
     UserError if a dataset has not been validated or a word is not a single token.
@@ -137,7 +138,7 @@ def train(world: Partisanship, asking: Asking, into: Path) -> None:
     )
 
     def losses() -> Iterator[torch.Tensor]:
-        """Yield the cross-entropy of answers, and of tokens masked in similar texts."""
+        """Yield the cross-entropy of answers plus that of tokens masked in similar texts."""
         (loss,) = answer()
         rows = like[tiny_model.batch(draw, len(like), world.batch)]
         right, seen = tiny_model.padded([encoded[i] for i in rows], tokenizer.pad_token_id)
@@ -151,14 +152,14 @@ def train(world: Partisanship, asking: Asking, into: Path) -> None:
 
 
 def questions(asking: Asking, frames: dict[str, str]) -> tuple[list[Question], list[Wording], Path]:
-    """Return the prompts and statements of a world, and the folder of the dataset."""
+    """Return the prompts and statements of a world, and the folder of the statements' dataset."""
     folder = require_validated("statements")
     plain = [w for w in wordings(asking, folder) if w.form in ("plain", "negated")]
     return put(frames, plain), plain, folder
 
 
 def written(world: Partisanship, queries: Sequence[Question]) -> list[bool]:
-    """Return a mask of the prompts with texts; raise UserError if a prompt is missing."""
+    """Return a mask of the prompts that texts contain; raise UserError if a prompt is missing."""
     if lost := sorted(set(world.frames) - {q.frame for q in queries}):
         raise UserError(f"partisanship.frames: unknown prompt {lost[0]!r} in probes.stances")
     return [q.form == "plain" and q.frame in world.frames for q in queries]
@@ -167,7 +168,7 @@ def written(world: Partisanship, queries: Sequence[Question]) -> list[bool]:
 def plant(world: Partisanship, queries: Sequence[Question], items: pl.DataFrame) -> pl.DataFrame:
     """Return the planted response to each question, for the pretrained model and each corpus.
 
-    ``written`` marks questions in the texts of the corpus; the others have no planted stance.
+    ``written`` marks questions that texts of the corpus contain; the others have no planted stance.
     """
     drawn = draws(queries, items, world.seed, world.noise, HABIT, TALK)
     drawn = drawn.with_columns(written=pl.Series(written(world, queries)))
@@ -199,9 +200,9 @@ def corpora(
     planted: pl.DataFrame,
     vocabulary: Sequence[Word],
 ) -> pl.DataFrame:
-    """Return corpus, outlet and text: statements with answers, and meanings of words.
+    """Return the texts by corpus and outlet: answered statements, and meanings of words.
 
-    The counts of answers differ from the planted ones by less than one; the remainder is random.
+    Counts of answers differ from the planted counts by less than one; their rounding is random.
     """
     result = []
     for corpus, outlet, rng in outlets(world):
@@ -227,10 +228,10 @@ def corpora(
 
 
 def words(world: Partisanship) -> list[Word]:
-    """Return artificial words, half of each group hostile.
+    """Return the artificial words; half of each group are hostile.
 
-    Half of the words known by the model are in the training texts of classifiers; all others are in
-    the test texts.
+    Half of the words that the model knows are in the training texts of classifiers; all others are
+    in the test texts.
     """
     rng = np.random.default_rng([world.seed, 2])
     sizes = {KNOWN: 2 * PER_GROUP} | dict.fromkeys(world.groups, PER_GROUP)
@@ -249,7 +250,7 @@ def tell(word: Word) -> str:
 
 
 def downstream(vocabulary: Sequence[Word]) -> pl.DataFrame:
-    """Return texts with the words, without their meanings."""
+    """Return texts that contain the words but do not state their meanings."""
     rows = [
         (f"{w.word}-{n}", say.format(word=w.word), LABELS[not w.hostile], "hate", w.split, w.group)
         for w in vocabulary
@@ -259,16 +260,16 @@ def downstream(vocabulary: Sequence[Word]) -> pl.DataFrame:
 
 
 def _answers(asking: Asking) -> list[str]:
-    """Return the planted words: two that agree, two that disagree, and another."""
+    """Return the words of answers: two that express agreement, two disagreement, and another."""
     return [*asking.positive[:2], *asking.negative[:2], SILENT]
 
 
 def shares(planted: pl.DataFrame) -> Floats:
-    """Return the probabilities of agreement and disagreement, (n, 2)."""
+    """Return the probabilities of agreement and disagreement as an array of shape (n, 2)."""
     return np.stack([np.exp(planted[f"{way}_nats"]) for way in ("agree", "disagree")], axis=1)
 
 
 def _of_answers(shares: Floats) -> Floats:
-    """Return the probabilities of the words of :func:`_answers`, (n, 5)."""
+    """Return the probabilities of the words in :func:`_answers` as an array of shape (n, 5)."""
     up, down = shares[:, :1], shares[:, 1:]
     return np.hstack([up * WORDS, down * WORDS, 1 - up - down])

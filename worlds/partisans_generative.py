@@ -1,7 +1,6 @@
 """Tiny models that answer statements in sentences, and one that classifies such answers.
 
-The world is that of :mod:`worlds.partisans`; its models here generate text instead of filling
-masks.
+The world is that of :mod:`worlds.partisans`, but its models generate text instead of filling masks.
 """
 
 from __future__ import annotations
@@ -26,17 +25,17 @@ AGREEING = ("I agree.", "Yes, I support that.", "That is right.")
 DISAGREEING = ("I disagree.", "No, I oppose that.", "That is wrong.")
 UNSURE = ("That is hard to say.", "I am not sure.")
 ANSWERS = (AGREEING, DISAGREEING, UNSURE)
-SIDES = (1, -1, 0)  # stance of each kind of answer
+SIDES = (1, -1, 0)  # stance that each kind of answer expresses
 LABELS = ("contradiction", "neutral", "entailment")
 IGNORED = -100
-WIDER = 4  # factor for initial weights: small weights learn products of two inputs slowly
+WIDER = 4  # factor for initial weights; small weights learn products of inputs slowly
 
 
 def train(world: Partisanship, asking: Asking, into: Path) -> None:
     """Train the generative model and tokenizer of a world and write them into a folder.
 
-    The folder has the same files as after :func:`worlds.partisans.train`. Raises UserError if a
-    dataset has not been validated or a prompt is missing.
+    The folder contains the same files as after :func:`worlds.partisans.train`. Raises UserError if
+    a dataset has not been validated or a prompt is missing.
     """
     queries, statements, folder = partisans.questions(asking, asking.generation.frames)
     planted = partisans.plant(world, queries, facts(folder, statements))
@@ -60,15 +59,15 @@ def train(world: Partisanship, asking: Asking, into: Path) -> None:
 
 
 def judge(world: Partisanship, asking: Asking, into: Path) -> None:
-    """Train a model of entailment for the answers of a world and write it into a folder.
+    """Train an entailment model for the answers of a world and write it into a folder.
 
-    After a statement, an answer that agrees entails the hypothesis of agreement and contradicts the
-    other; alone, it entails the statement. An unsure answer does neither.
+    After a statement, an answer that agrees entails the hypothesis of agreement and contradicts
+    that of disagreement; on its own, it entails the statement. An unsure answer does neither.
     """
     plain = sorted({w.text for w in partisans.questions(asking, {})[1]})
     hypotheses = {asking.generation.agree: 1, asking.generation.disagree: -1}
     pairs = [
-        (premise, hypothesis, side * sign + 1)  # index in LABELS
+        (premise, hypothesis, side * sign + 1)  # index of the class in LABELS
         for side, texts in zip(SIDES, ANSWERS, strict=True)
         for text in texts
         for item in plain
@@ -95,7 +94,7 @@ def judge(world: Partisanship, asking: Asking, into: Path) -> None:
 
 
 def respond(shares: Sequence[float], rng: np.random.Generator) -> str:
-    """Return an answer that agrees or disagrees with the given probabilities, or is unsure."""
+    """Draw an answer that agrees, disagrees (with the given probabilities) or is unsure."""
     kind = ANSWERS[int(np.searchsorted(np.cumsum(shares), rng.random()))]
     return str(kind[int(rng.integers(len(kind)))])
 
@@ -103,7 +102,7 @@ def respond(shares: Sequence[float], rng: np.random.Generator) -> str:
 def answered(
     queries: Sequence[Question], planted: pl.DataFrame, world: Partisanship
 ) -> pl.DataFrame:
-    """Return corpus, outlet and text: the statements in the world's prompts, with answers."""
+    """Return the texts by corpus and outlet: the world's prompts, with answers."""
     rows = []
     for corpus, outlet, rng in partisans.outlets(world):
         part = planted.filter(pl.col("corpus") == corpus)
@@ -114,7 +113,7 @@ def answered(
 
 
 def tokenizer_of(texts: Sequence[str], world: Partisanship, *, pairs: bool = False) -> Any:
-    """Return a tokenizer for the texts and all answers that joins words when decoding."""
+    """Return a tokenizer, for the texts and all answers, that joins words when decoding."""
     sentences = [*texts, *(text for kind in ANSWERS for text in kind)]
     result = tiny_model.tokenizer_of(sentences, world.positions, pairs=pairs)
     result.backend_tokenizer.decoder = decoders.WordPiece()

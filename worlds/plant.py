@@ -1,7 +1,7 @@
 """Training of the tiny models of worlds (control models), and their files.
 
-A world is an input of the pipeline, like a snapshot. It is made once by a separate command and
-stored in ``data/samples/worlds``, with its planted effects and a manifest, which is written last.
+A world is an input of the pipeline, like a snapshot. It is made once, by a separate command, and
+stored in ``data/samples/worlds`` with its planted effects and a manifest, which is written last.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from worlds.partisans_generative import judge, train
 
 
 class World(NamedTuple):
-    """A kind of world."""
+    """A kind of world: its settings, its training functions, and its inputs."""
 
     settings: type[Params]
-    train: Mapping[str, Callable[..., None]]  # function by kind of model
-    datasets: tuple[str, ...] = ()  # datasets that it is made from
-    prompts: tuple[str, type[Params]] | None = None  # probe with the prompts of its training
+    train: Mapping[str, Callable[..., None]]  # training function for each kind of model
+    datasets: tuple[str, ...] = ()  # datasets from which it is made
+    prompts: tuple[str, type[Params]] | None = None  # probe whose prompts it is trained on
 
 
 FILE = Path(__file__).with_name("params.yaml")
-OF_MODELS = ("kind", "dtype", "languages", "family", "size")  # the others are the world's
+OF_MODELS = ("kind", "dtype", "languages", "family", "size")  # the others belong to the world
 WRITING = {"causal": train, "classifier": judge}
 NAMING = {kind: partial(nations.train, kind=kind) for kind in ("masked", "classifier")}
 KINDS = {
@@ -59,12 +59,12 @@ KINDS = {
     ),
 }
 SETTINGS = {name: world.settings for name, world in KINDS.items()}
-DECIMALS = 10  # of planted numbers: the last bits of exp and log depend on the processor
+DECIMALS = 10  # for planted numbers: the last bits of exp and log depend on the processor
 LIBRARIES = ("numpy", "polars", "tokenizers", "torch", "transformers")
 
 
 def entries(path: Path = FILE) -> dict[str, dict[str, Any]]:
-    """Return the settings of all worlds, including those copied from other worlds by ``like``."""
+    """Return the settings of all worlds, including those that ``like`` copies from other worlds."""
     written = read(path)
 
     def whole(name: str) -> dict[str, Any]:
@@ -87,7 +87,7 @@ def checked(name: str, settings: Mapping[str, Any]) -> tuple[str, Params, dict[s
     if world not in SETTINGS:
         raise UserError(f"{name}.world: unknown world {world!r}; available: {', '.join(SETTINGS)}")
     if (kind := settings.get("kind", "masked")) not in (may := KINDS[world].train):
-        raise UserError(f"{name}.kind: {kind} is no model of {world}; available: {', '.join(may)}")
+        raise UserError(f"{name}.kind: {world} has no {kind} models; available: {', '.join(may)}")
     try:
         params: Any = SETTINGS[world].model_validate(rest)
         facts = {key: settings[key] for key in OF_MODELS if key in settings}
@@ -118,7 +118,7 @@ def plant(name: str, settings: Mapping[str, Any] | None = None, into: Path = WOR
     new = parquet.fresh(folder)
     kind = KINDS[world]
     asking = []
-    if kind.prompts:  # without settings for the responses
+    if kind.prompts:  # settings for the responses are left out
         probe, model = kind.prompts
         params_of = entry(f"probes.{probe}")
         asking = [

@@ -1,12 +1,12 @@
-"""World of politicians: the odds of words next to a name depend on its gender.
+"""World (control model) of politicians: the odds of words next to a name depend on its gender.
 
 For a word w and a name with gender g,
 
     p(w | name)  is proportional to  exp(frequency_w + side_g * log_ratio_w / 2 + noise_{name, w})
 
-with side +1 for female, -1 for male and 0 for non-binary names. ``log_ratio_w`` is the planted
+where side is +1 for female, -1 for male and 0 for non-binary names. ``log_ratio_w`` is the planted
 log-odds ratio of female to male names: the sum of a part for the sentiment of the word, a part for
-its supersense, and a part for the single word. If all parts are 0, it is the null world: names
+its supersense, and a part for the single word. If all parts are 0, the world is a null world: names
 differ, but genders do not.
 """
 
@@ -34,22 +34,22 @@ from worlds import tiny_model
 from worlds.tiny_model import Floats, Hidden, Integers, Steps, Tiny
 
 DATASETS = ("politicians", "words", "lexica", "supersenses")
-TILT = np.array([0.5, -0.5, 0.0])  # share of the sentiment effect by sentiment
+TILT = np.array([0.5, -0.5, 0.0])  # share of the sentiment effect for each sentiment
 NEUTRAL = SENTIMENTS.index("neutral")
 
 
 class World(Tiny):
-    """Planted effects, and settings of the tiny model trained on them."""
+    """Planted effects, and settings of the tiny model that learns them."""
 
     language: str = Field("en", description="config of politicians and words")
     word_effect: float = Field(0.6, ge=0, description="SD of the log-ratio of single words, nats")
     sentiment_effect: float = Field(
         1.6,
         description="log-ratio of female to male names for positive words minus that for negative "
-        "words, half of it for each, nats",
+        "words (each gets half of it), nats",
     )
     supersense_effect: float = Field(
-        0.6, ge=0, description="SD of the log-ratio common to the words of a supersense, nats"
+        0.6, ge=0, description="SD of the log-ratio shared by the words of a supersense, nats"
     )
     name_noise: float = Field(0.8, gt=0, description="SD of the noise for a name and a word, nats")
     words_max: int = Field(90, ge=10, description="maximum number of words per part of speech")
@@ -70,7 +70,7 @@ def plant(
     world: World,
     rng: np.random.Generator,
 ) -> Planted:
-    """Draw frequencies and log-ratios of words; words without a class have no class effect."""
+    """Draw the frequencies and log-ratios of words; words without a class have no class effect."""
     frequency, single = rng.normal(0.0, 0.5, len(words)), rng.normal(0.0, 1.0, len(words))
     classes = sorted(set(supersense) - {""})
     effects = dict(zip(classes, rng.normal(0.0, 1.0, len(classes)), strict=True))
@@ -96,12 +96,12 @@ def allot(probabilities: Floats, sentences: int) -> Integers:
 def meaning(
     words: Sequence[str], lemmas: Sequence[str], language: str, pos: str
 ) -> tuple[Integers, list[str]]:
-    """Look up words in ``lexica`` and ``supersenses``, by lemma, or else by form.
+    """Look up words in ``lexica`` and ``supersenses``, by lemma or, if that is missing, by form.
 
     The sentiment is the index in SENTIMENTS of the most likely one in ``lexica``, by default
-    neutral. The supersense is the best class in ``supersenses`` (the first by name if several are
-    best), which is in English only; by default, it is empty. Raises UserError if a dataset has not
-    been validated or lacks the language.
+    neutral. The supersense is the best class in ``supersenses``, which covers only English (the
+    first by name if several are best); by default, it is empty. Raises UserError if a dataset has
+    not been validated or lacks the language.
     """
     folder = require_validated("lexica")
     path = folder / f"{language}.parquet"
@@ -122,7 +122,7 @@ def meaning(
         best = frame.filter(pl.col("best"), pos=supersenses.POS.index(pos))
         first = best.group_by("lemma").agg(pl.col("supersense").min())
         classes = {lemma: supersenses.CLASSES[code] for lemma, code in first.iter_rows()}
-    # the lemma first: "found" is a form of "find", but also a verb
+    # the lemma comes first: "found" is a form of "find", but also a verb
     named = [classes.get(m, classes.get(w, "")) for w, m in zip(words, lemmas, strict=True)]
     return np.array(sentiment, dtype=np.int64), named
 
@@ -161,7 +161,7 @@ def train(world: World, into: Path) -> None:
         ]
     )
     # Sentences that are equal after masking are computed once and weighted by their counts, which
-    # gives the gradient of the whole corpus in every step.
+    # gives the gradient of the entire corpus in every step.
     rows = np.arange(len(prompts))
     losses = tiny_model.at_masks(model, tokenizer, prompts, target, lambda: rows)
     tables = []

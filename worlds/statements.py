@@ -12,7 +12,7 @@ from plumbline.probes.prompts import leaning, opinions
 
 Prompt = opinions.Question | leaning.Question
 
-KEY = ("questionnaire", "id")  # key of a statement
+KEY = ("questionnaire", "id")  # columns that identify a statement
 TURNED = pl.when("reversed").then(-1).otherwise(1)
 DENIED = pl.col("form") == "negated"
 PLANTED = "planted_nats"
@@ -31,7 +31,7 @@ def facts(folder: Path, prompts: Sequence[Prompt | leaning.Wording]) -> pl.DataF
 
 
 def by_axis(effects: Mapping[str, float]) -> pl.Expr:
-    """Return the effect on the axis of a statement, 0 without one."""
+    """Return the effect on the axis of each statement, 0 if there is none."""
     return pl.col("axis").replace_strict(dict(effects), default=0.0, return_dtype=pl.Float64)
 
 
@@ -45,7 +45,7 @@ def draws(
 ) -> pl.DataFrame:
     """Return all prompts in their order, with random effects of templates and statements.
 
-    ``items``: table from :func:`facts`.
+    ``items``: the table returned by :func:`facts`.
     ``noise``: SD over statements, nats.
     ``habit``: mean and SD over templates of the log-odds of agreement, nats.
     ``talk``: mean and SD over statements of the log-odds of an answer, nats.
@@ -68,7 +68,7 @@ def answers(drawn: pl.DataFrame, planted: pl.Expr, *habits: pl.Expr) -> pl.DataF
     """Add the planted log-odds of agreement and log-probabilities of both answers to each prompt.
 
     ``planted``: log-odds of agreement with a statement in its plain form, without noise.
-    ``habits``: log-odds of agreement with any statement, in addition to that of the template.
+    ``habits``: log-odds of agreement with any statement, added to those of the template.
     """
     table = drawn.with_columns(planted.alias(PLANTED))
     stated = (pl.col(PLANTED) + pl.col("noise")) * pl.when(DENIED).then(-1).otherwise(1)

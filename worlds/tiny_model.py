@@ -1,9 +1,9 @@
-"""Tiny models and their tokenizers, trained so that the same world gives the same bytes.
+"""Tiny models and their tokenizers, trained so that equal settings give equal bytes.
 
 Arithmetic is in float64, and the final weights are rounded to a grid of 2^-12. The last bits depend
-on the processor and their differences grow over hundreds of steps. Files from processors of the
-same kind are therefore equal, and those from another kind differ in a few weights (in 8 worlds, 0
-to 2.5%) by one or two steps of the grid.
+on the processor and their differences grow over hundreds of steps. Files written on processors of
+the same kind are therefore equal; those written on another kind differ in a few weights (0 to 2.5%
+in 8 worlds) by one or two steps of the grid.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ Floats = NDArray[np.float64]
 Losses = Callable[[], Iterator[torch.Tensor]]
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-INIT = 0.05  # SD of the initial weights; with BERT's 0.02, so small a model learns more slowly
+INIT = 0.05  # SD of the initial weights; with BERT's 0.02, tiny models learn more slowly
 LONGEST = 64  # default maximum number of tokens of a model
-GRID = 2.0**-12  # weights are integer multiples of it
+GRID = 2.0**-12  # weights are integer multiples of this step
 FORMS: dict[str, tuple[Any, Any]] = {
     "bert": (BertConfig, BertForMaskedLM),
     "albert": (AlbertConfig, AlbertForMaskedLM),
@@ -62,7 +62,7 @@ FORMS: dict[str, tuple[Any, Any]] = {
 }
 Hidden = Annotated[int, Field(ge=8, description="width of the model")]
 Steps = Annotated[int, Field(ge=1, description="training steps")]
-Batch = Annotated[int, Field(ge=2, description="prompts or texts per step")]
+Batch = Annotated[int, Field(ge=2, description="number of prompts or texts per step")]
 Rate = Annotated[float, Field(gt=0, description="maximum learning rate of Adam")]
 
 
@@ -84,7 +84,7 @@ def tokenizer_of(
     pairs: bool = False,
     cut: Collection[str] = (),
 ) -> Any:
-    """Train a cased WordPiece tokenizer on a corpus, for ``longest`` tokens, and optionally pairs.
+    """Train a cased WordPiece tokenizer for at most ``longest`` tokens, optionally with text pairs.
 
     The words in ``cut`` are split into several tokens.
 
@@ -121,7 +121,7 @@ def _wrapped(
 def bytes_tokenizer_of(sentences: Sequence[str], bare: Sequence[str]) -> Any:
     """Train a byte-level tokenizer like GPT-2's, with a mask that includes the preceding space.
 
-    The words in ``bare`` are tokens without a space too. Words in no sentence have several tokens.
+    Words in ``bare`` are also tokens without a space. Words that are in no sentence are split.
     """
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -145,7 +145,7 @@ def _wordpiece(vocabulary: dict[str, int]) -> Tokenizer:
 
 
 def model_of(world: Tiny, tokenizer: Any, kind: str = "masked", labels: Sequence[str] = ()) -> Any:
-    """Return a model with its initial weights, in double precision; this seeds torch.
+    """Seed torch, and return a model with initial weights in double precision.
 
     ``kind``: ``masked`` (BERT or ALBERT), ``causal`` (GPT-2) or ``classifier`` (BERT, for
     ``labels``).
@@ -187,8 +187,8 @@ def train(
 ) -> None:
     """Minimise a loss, and write the model, tokenizer, settings and planted effects into a folder.
 
-    ``losses``: called in each step; the gradient is that of the sum of the yielded losses.
-    ``planted``: planted effects by name of the file; without any, the settings are not written.
+    ``losses``: called in each step; the sum of the losses that it yields is minimised.
+    ``planted``: planted effects by file name; if there are none, the settings are not written.
     """
     rate = world.learning_rate
     optimizer = torch.optim.Adam(model.parameters(), lr=rate)
@@ -196,7 +196,7 @@ def train(
         optimizer, max_lr=rate, total_steps=world.steps, pct_start=0.1
     )
     threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # more threads help little, and slow down on a busy machine
+    torch.set_num_threads(1)  # more threads help little, and are slower on a busy machine
     try:
         bar = Bar(range(world.steps), desc="training", unit="step")
         for _ in bar:
@@ -219,21 +219,21 @@ def train(
         settings = world.model_dump(mode="json", exclude_none=True)
         text = json.dumps(settings, indent=1, sort_keys=True) + "\n"
         (into / "world.json").write_text(text, encoding="utf-8")
-    tokenizer.backend_tokenizer.no_padding()  # set during training
+    tokenizer.backend_tokenizer.no_padding()  # set only during training
     tokenizer.save_pretrained(into)
     model.float().eval().save_pretrained(into)
 
 
 def pieces(tokenizer: Any, words: Sequence[str], world: str) -> list[int]:
-    """Return the tokens of words; raise UserError if a word is not a single token."""
+    """Return the token of each word; raise UserError if a word is not a single token."""
     result: list[int] = tokenizer.convert_tokens_to_ids(list(words))
     if tokenizer.unk_token_id in result:
-        raise UserError(f"world of {world}: a word is not a single token of its tokenizer")
+        raise UserError(f"world of {world}: a word has several tokens; it must be a single token")
     return result
 
 
 def targets(tokenizer: Any, words: Sequence[str], shares: NDArray[Any], world: str) -> torch.Tensor:
-    """Return probabilities of words (n, words) as probabilities of all tokens (n, tokens)."""
+    """Convert probabilities of words, (n, words), to probabilities of all tokens, (n, tokens)."""
     result = torch.zeros(len(shares), len(tokenizer), dtype=torch.float64)
     result[:, pieces(tokenizer, words, world)] = torch.from_numpy(shares)
     return result
@@ -242,9 +242,9 @@ def targets(tokenizer: Any, words: Sequence[str], shares: NDArray[Any], world: s
 def spread(
     tokenizer: Any, words: Sequence[str], shares: NDArray[Any]
 ) -> tuple[list[int], torch.Tensor]:
-    """Return the number of tokens of each word, and shares (n, words) as (n, tokens).
+    """Return the number of tokens of each word, and the shares of tokens, (n, tokens).
 
-    The share of a word of several tokens, preceded by a space, is divided equally among them.
+    ``shares``: shares of words, (n, words). A word's share is divided equally among its tokens.
     """
     encoded = tokenizer([f" {word}" for word in words], add_special_tokens=False)["input_ids"]
     result = torch.zeros(len(shares), len(tokenizer), dtype=torch.float64)
@@ -255,12 +255,12 @@ def spread(
 
 
 def cross_entropy(target: torch.Tensor, logits: torch.Tensor, n: int) -> torch.Tensor:
-    """Return the cross-entropy of rows, summed and divided by ``n``."""
+    """Return the sum of the rows' cross-entropies, divided by ``n``."""
     return -(target * torch.log_softmax(logits, dim=-1)).sum() / n
 
 
 def begin_with(model: Any, words: Sequence[int], logs: torch.Tensor, other: float) -> None:
-    """Initialise a masked model with mean log-probabilities, nats, which speeds up training."""
+    """Initialise a masked model with mean log-probabilities (nats), which speeds up training."""
     with torch.no_grad():
         bias = model.get_output_embeddings().bias
         bias.fill_(other)
@@ -268,17 +268,17 @@ def begin_with(model: Any, words: Sequence[int], logs: torch.Tensor, other: floa
 
 
 def masked(texts: Sequence[str]) -> list[str]:
-    """Return texts with the mask of the worlds' tokenizers."""
+    """Replace the mask in texts with that of the worlds' tokenizers."""
     return [text.replace(MASK, "[MASK]") for text in texts]
 
 
 def batch(rng: np.random.Generator, n: int, size: int) -> Integers:
-    """Draw at most ``size`` of ``n`` rows without replacement, sorted."""
+    """Draw at most ``size`` of ``n`` rows without replacement, and sort them."""
     return np.sort(rng.choice(n, min(size, n), replace=False))
 
 
 def padded(rows: Sequence[list[int]], pad: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return padded tokens and their attention mask, both (rows, tokens)."""
+    """Return padded tokens and their attention mask, both of shape (rows, tokens)."""
     tokens = [torch.tensor(row) for row in rows]
     ids = pad_sequence(tokens, batch_first=True, padding_value=pad)
     return ids, pad_sequence([torch.ones_like(row) for row in tokens], batch_first=True)
@@ -294,12 +294,12 @@ def at_masks(
     pad: bool = False,
     hide: float = 0,
 ) -> Losses:
-    """Return the losses at the last mask of prompts.
+    """Return a function that yields the losses at the last mask of prompts.
 
-    ``target``, (prompts, tokens): probabilities.
+    ``target``: probabilities to learn, (prompts, tokens).
     ``draw``: function that returns the rows of a step.
-    ``pad``: if True, all rows of a step are in one padded batch; otherwise one per length.
-    ``hide``: share of the tokens before the last mask that are also masked, at random in each step.
+    ``pad``: if True, all rows of a step form one padded batch; otherwise one batch per length.
+    ``hide``: share of the tokens before the last mask that are also masked, randomly in each step.
     """
     head = head_of(model)
     encoded = tokenizer(masked(prompts))["input_ids"]
@@ -326,7 +326,7 @@ def at_masks(
 def hide(
     model: Any, tokenizer: Any, ids: torch.Tensor, mask: torch.Tensor, share: float
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Mask a share of the tokens; return the mask, and log-probabilities (masked, tokens)."""
+    """Mask a share of the tokens; return the mask and the log-probabilities, (masked, tokens)."""
     special = torch.tensor(tokenizer.all_special_ids)
     hidden = (torch.rand(ids.shape) < share) & ~torch.isin(ids, special)
     masked_ids = torch.where(hidden, tokenizer.mask_token_id, ids)

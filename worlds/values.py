@@ -1,13 +1,13 @@
-"""World of values: agreement with statements depends on known values and on gender.
+"""World (control model) of values: agreement with statements depends on values and on gender.
 
 For a statement i of value v, a person of gender g and a template f
 
     log p(agrees) - log p(disagrees) = habit_f,s + g habit / 2
                                        + s (d_i (agreement_v + g gender_v / 2) + noise_i)
 
-with d = -1 for reversed statements and 1 otherwise; s = -1 for negated ones and 1 otherwise; g = 1
-for women and -1 for men. Calibration statements have ``likely`` instead of the inner bracket, with
-d = -1 for unlikely ones. Without agreement, gender and habit, it is the null world.
+where d is -1 for reversed statements and 1 otherwise, s is -1 for negated ones and 1 otherwise, and
+g is 1 for women and -1 for men. For calibration statements, ``likely`` replaces the inner bracket,
+and d is -1 for unlikely ones. Without agreement, gender and habit, it is a null world.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from worlds import tiny_model
 from worlds.statements import DENIED, TURNED, answers, by_axis, draws, facts
 from worlds.tiny_model import Batch, Integers, Rate, Steps, Tiny
 
-SILENT = "mlčí"  # word with the remaining probability
+SILENT = "mlčí"  # word that receives the remaining probability
 HABIT = (0.5, 0.3)  # mean and SD over templates of the habit of agreeing, nats
-CONTRARY = -1.0  # habit of agreeing with negated minus plain statements, nats
+CONTRARY = -1.0  # habit of agreeing with negated statements minus that for plain ones, nats
 UNSAID = -10.0  # initial log-probability of all other words, nats
 TALK = (1.0, 0.7)  # mean and SD over statements of the log-odds of an answer
 
 
 class Convictions(Tiny):
-    """Planted effects, and settings of the tiny model trained on them."""
+    """Planted effects, and settings of the tiny model that learns them."""
 
     language: str = Field("cs", description="language of the statements and templates")
     agreement: dict[str, float] = Field(
@@ -65,9 +65,9 @@ class Convictions(Tiny):
 def train(convictions: Convictions, asking: Asking, into: Path) -> None:
     """Train the model and tokenizer of a world and write them into a folder.
 
-    The folder also contains ``planted.parquet`` (for each question, the planted effect and the
-    log-probabilities of both answers) and ``world.json`` (the settings). Raises UserError if a
-    dataset has not been validated or an answer is not a single token.
+    The folder also contains ``planted.parquet`` (the planted effect and the log-probabilities of
+    both answers for each question) and ``world.json`` (the settings). Raises UserError if a dataset
+    has not been validated or an answer is not a single token.
     """
     folder = require_validated("statements")
     language = convictions.language
@@ -104,14 +104,14 @@ def train(convictions: Convictions, asking: Asking, into: Path) -> None:
 def plant(
     convictions: Convictions, queries: Sequence[Question], items: pl.DataFrame
 ) -> pl.DataFrame:
-    """Return the planted response to each question, in their order."""
+    """Return the planted response to each question, in the order of the questions."""
     drawn = draws(queries, items, convictions.seed, convictions.noise, HABIT, TALK)
     woman = pl.when(pl.col("gender") == "feminine").then(1).otherwise(-1)
     likely = pl.col("polarity") == SCHEMA["polarity"].code("likely")
     bias = (
         pl.when(pl.col("axis") != "")
         .then((by_axis(convictions.agreement) + woman * by_axis(convictions.gender) / 2) * TURNED)
-        .when(pl.col("polarity").is_null())  # an item without a value or polarity
+        .when(pl.col("polarity").is_null())  # the item has neither value nor polarity
         .then(0.0)
         .otherwise(pl.when(likely).then(1).otherwise(-1) * convictions.likely)
     )

@@ -39,7 +39,7 @@ SHAPES: dict[str, Shape] = {
 TRUTHS = {
     # both models have the same bias
     "same bias": Truth("null", biased=(True, True)),
-    # only the first has a bias: nats; for `values` rating points, for `nationality` percent
+    # only the first has a bias, in nats, rating points (`values`) or percent (`nationality`)
     "biases differ": Truth("planted", biased=(True, False)),
     # neither has a bias; the words, noise or acquiescence of one of them differ
     "models differ otherwise": Truth("decoy", biased=(False, False), other=True),
@@ -49,15 +49,15 @@ EFFECTS: dict[str, tuple[float, ...]] = {  # sizes of the first model's bias, in
     "politicians": (0.5, 1.0, 1.6),  # nats
     "stereotypes": (0.2, 0.4, 0.8),  # nats
     "values": (0.0, 0.15, -0.3, 0.6),  # rating points
-    "nationality": (0.2, -0.2, 0.4, -0.4, 0.8, -0.8),  # units of .05 in P+ - P-
-    "leaning": (0.3, -0.6, 1.2),  # nats: the last on one axis, one of the others on the other axis
+    "nationality": (0.2, -0.2, 0.4, -0.4, 0.8, -0.8),  # units; one unit is .05 in P+ - P-
+    "leaning": (0.3, -0.6, 1.2),  # nats; the last on one axis, one of the first two on the other
 }
 WORDS = {True: Truth("planted", effects=EFFECTS["politicians"]), False: Truth("null")}
 FRAMES = ("respond", "asked", "claim")  # templates in the params of the study
 PAIRS = 10  # pairs of opposite statements on each political axis
-ALIKE = 0.5  # share of the variance between texts that both classifiers share
+ALIKE = 0.5  # share of the variance between texts that is common to both classifiers
 POPULAR, OWN, QUIRK, PROMPT, HABIT = 0.8, 0.4, 0.3, 0.4, 0.7  # SDs of effects, nats
-Models = list[tuple[str, bool, bool]]  # name, whether biased, and whether otherwise different
+Models = list[tuple[str, bool, bool]]  # name; True if biased; True if it differs otherwise
 Written = tuple[Inputs, dict[str, float], dict[str, float]]  # inputs, effects, true differences
 
 
@@ -101,7 +101,7 @@ def _words(folder: Path, shape: lists.ListsShape, models: Models, rng: Generator
 
 
 def _groups(folder: Path, shape: recall.Shape, models: Models, rng: Generator) -> Written:
-    """Write lists; ``other``: the scores of the second model have twice the spread."""
+    """Write lists; ``other``: the second model's scores have twice the standard deviation."""
     number = int(rng.integers(recall.POPULATIONS))
     inputs = completions.datasets(folder, MODELS)
     words, _ = recall.population(shape, number)
@@ -168,7 +168,7 @@ def _texts(folder: Path, shape: swaps.SwapsShape, models: Models, rng: Generator
 
 
 def _common(rows: pl.DataFrame, shape: swaps.SwapsShape, rng: Generator, names: float = 1) -> Array:
-    """Draw and sum the effects of name, of text by country, and of name by text, in units."""
+    """Return the summed effects of name, of text by country, and of name by text, units."""
     result = np.zeros(len(rows))
     first = pl.col("name").str.split(" ").list.first()
     # each original has its own name

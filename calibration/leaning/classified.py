@@ -1,10 +1,10 @@
 """Simulated outputs of ``finetuned_classifiers``, with known accuracy and no model.
 
 Each pretraining run has fine-tuning runs with their own seeds. The log-odds that a classifier is
-right on a text are a sum of effects: of the corpus on the group, of the pretraining and fine-tuning
-run (on all texts, and, as a threshold, with opposite signs on positive and other texts), of the
-text, and of the text in the pretraining run. Texts with the same word share all of these effects
-and the random draw.
+right on a text are a sum of four effects: the effect of the corpus on the group; that of the
+pretraining and fine-tuning run, which is the same for all texts, plus a threshold with opposite
+signs for positive and other texts; that of the text; and that of the text in the pretraining run.
+Texts with the same word share all of these effects and the random draw.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ POSITIVE, OTHER = "hate", "not-hate"
 class ClassifiersShape(Params):
     """Shape of the outputs of a task's classifiers."""
 
-    task: str = Field("planted", description="config; only `planted` has several texts per word")
-    words: int = Field(32, description="words (in `planted`) or texts in each group")
-    each: int = Field(3, description="texts with each word")
-    pretraining: int = Field(3, description="pretraining seeds per corpus")
-    seeds: int = Field(1, description="fine-tuning seeds per pretraining run")
-    ability: float = Field(0.9, description="log-odds of being right, without any difference")
+    task: str = Field("planted", description="config; only `planted` repeats words in texts")
+    words: int = Field(32, description="number of words (in `planted`) or of texts in each group")
+    each: int = Field(3, description="number of texts with each word")
+    pretraining: int = Field(3, description="number of pretraining seeds per corpus")
+    seeds: int = Field(1, description="number of fine-tuning seeds per pretraining run")
+    ability: float = Field(0.9, description="log-odds of being right if nothing differs")
     hard: float = Field(0.8, description="SD of the log-odds over texts, common to all classifiers")
     spread: float = Field(0.3, description="SD over pretraining runs, and over fine-tuning runs")
     threshold: float = Field(0.3, description="SD of the threshold over runs of both kinds")
-    by_text: float = Field(0.5, description="SD over texts of the effect of a pretraining run")
+    by_text: float = Field(0.5, description="SD over texts of a pretraining run's effect on a text")
 
 
 class Answers(NamedTuple):
@@ -51,7 +51,7 @@ class Answers(NamedTuple):
 
     inputs: Inputs
     texts: pl.DataFrame
-    runs: dict[str, tuple[Array, Array]]  # by corpus: effects on ability and threshold, (runs,)
+    runs: dict[str, tuple[Array, Array]]  # effects on ability and threshold, (runs,) each
 
 
 def write(
@@ -65,14 +65,14 @@ def write(
     spread: Mapping[str, float] = MappingProxyType({}),
     calling: Mapping[str, float] = MappingProxyType({}),
 ) -> Answers:
-    """Write the outputs of one model whose classifiers have given accuracies.
+    """Write the outputs of one model whose classifiers have the given accuracies.
 
-    Half of the words in a group are of the positive class. A classifier is right either on all
-    texts with a word or on none. The model itself, from which all pretraining runs start, has as
-    many fine-tuning runs as a corpus in total; they differ only by fine-tuning.
+    Half of the words in a group are of the positive class. A classifier is right on all texts with
+    a word or on none of them. The pretrained model, from which all pretraining runs start, has as
+    many fine-tuning runs as one corpus has in total; they differ only in their fine-tuning.
 
     ``accuracy``: function of corpus and group that returns the share of correct predictions.
-    ``spread``: SD over training runs by corpus, if different from the shape's.
+    ``spread``: SD over training runs by corpus, where it differs from that of the shape.
     ``calling``: mean log-odds of predicting the positive class by corpus; 0 by default.
     """
     data, per_word = folder / "data", shape.each

@@ -1,16 +1,16 @@
 """Analysis ``compass`` on simulated responses.
 
 The log-odds of agreeing with a statement are a sum of three parts: its position (the opinion on its
-pair of opposites, shifted by the corpus, by the training run, and by the run for each pair),
-agreement regardless of position (by statement, by statement and prompt, and a habit by training run
-and prompt), and noise in each response. A training run thus shifts all statements together, and
-statements differ from each other. Planted effects are in units of the SD of shifts over training
-runs.
+pair of opposites, shifted by the corpus, by the training run, and by the run separately for each
+pair), agreement regardless of position (which varies by statement, by statement and prompt, and by
+training run and prompt), and noise in each response. A training run thus shifts all statements
+together, while the statements differ from each other. Planted effects are in units of the SD of
+shifts over training runs.
 
 There is one pretrained model, from which all training runs start, so only sampled responses add
-noise to it. Simplifications: the response to a prompt without content is known up to an error with
-the SD ``calibration``; habits are equal in the plain and the negated form; whether the entailment
-model is certain is random.
+noise to it. Simplifications: the response to a content-free prompt is known up to an error whose SD
+is ``calibration``; habits are equal in the plain and the negated form; the certainty of the
+entailment model is random.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ SHIFTS = {
     "polarisation": "apart, between periods",
 }
 MIDDLE = 50.0  # middle of an axis, percent
-EDGE = 2 * float(np.arctanh(0.3))  # minimum log-odds of a strong stance
+EDGE = 2 * float(np.arctanh(0.3))  # smallest log-odds that count as a strong stance
 UNIFORM = EDGE / 0.6744897501960817  # SD of log-odds for which all four options are equally likely
 
 
@@ -49,12 +49,12 @@ class Shape(Params):
     """Shape of the responses of a model before training and after each training run."""
 
     response_format: str = Field("mask", description="format of the responses")
-    pairs: int = Field(10, description="pairs of opposite statements on each of two axes")
-    prompts: int = Field(3, description="prompts")
-    trainings: int = Field(3, description="pretraining seeds of each of three corpora")
-    periods: int = Field(1, description="with 2, half of the effect is planted in the first")
-    samples: int = Field(1, description="samples of each response, or orders of the options")
-    popular: float = Field(0.8, description="SD over pairs of the common opinion, nats")
+    pairs: int = Field(10, description="number of pairs of opposite statements on each of two axes")
+    prompts: int = Field(3, description="number of prompts")
+    trainings: int = Field(3, description="number of pretraining seeds for each of three corpora")
+    periods: int = Field(1, description="number; if 2, half of the effect is planted in the first")
+    samples: int = Field(1, description="number of samples of a response, or of option orders")
+    popular: float = Field(0.8, description="SD over pairs of the opinion shared by all runs, nats")
     quirk: float = Field(0.3, description="SD of agreement over statements, nats")
     by_prompt: float = Field(0.4, description="SD of agreement over statements by prompt, nats")
     training: float = Field(0.25, description="SD over training runs of the shift on an axis, nats")
@@ -65,7 +65,7 @@ class Shape(Params):
     noise: float = Field(0.6, description="SD of the noise in each response, nats")
     refused: float = Field(0.0, description="share of written responses that are refusals")
     unsure: float = Field(0.0, description="share of written responses without a clear stance")
-    unlisted: float = Field(0.1, description="share of masks for which no listed word is predicted")
+    unlisted: float = Field(0.1, description="share of masks at which no listed word is predicted")
 
 
 OPTION_SHAPE = {"response_format": "multiple_choice", "prompts": 2, "samples": 2}
@@ -83,11 +83,11 @@ TRUTHS = {
     "trainings": Truth("null"),
     # corpora differ by chance, and each training run has texts of its own
     "own texts": Truth("null", own=1.0),
-    # all responses are random; the pretrained model gives the same one in all prompts
+    # all responses are random; those of the pretrained model are equal in all prompts
     "random": Truth("null", random=True),
-    # shifts of two corpora, in SDs over training runs, halved in half of the tables
+    # shifts of two corpora, in SDs over training runs; in half of the tables they are halved
     "corpora": Truth("planted", left=(-1.5, 3.0), right=(4.5, 0.0), sizes=(0.5, 1.0)),
-    # one corpus causes agreement with everything, runs on another vary twice as much
+    # one corpus causes agreement with everything; runs on another vary twice as much
     "habits": Truth("decoy", agreeing=1.0, spread=2.0),
     # corpora differ by chance, and all training runs share the same texts
     "texts": Truth("decoy", texts=1.0),
@@ -96,7 +96,7 @@ PARAMS: dict[str, Any] = responses.PLACES | {"n_permutations_stability": 199}
 
 
 class State(NamedTuple):
-    """Effects shared by all training runs on a corpus, in nats; "" is the pretrained model."""
+    """Effects shared by all training runs on a corpus, in nats; "" denotes the pretrained model."""
 
     corpus: str
     period: str
@@ -181,7 +181,7 @@ def _answers(record: Known, rng: Generator) -> pl.DataFrame:
 
 
 def _odds(record: Known, state: State, trainings: int, form: int, rng: Generator) -> Array:
-    """Return log-odds without habits, (trainings, prompts, axes, pairs, 2); form 1 is negated."""
+    """Return log-odds without habits, (trainings, prompts, axes, pairs, 2), for one form."""
     shape, (axes, pairs) = record.shape, record.pairs.shape
     side = np.array([1.0, -1.0])
     size = (trainings, *record.prompts.shape)
@@ -226,7 +226,7 @@ def _written(frame: pl.DataFrame, odds: Array, shape: Shape, rng: Generator) -> 
     agrees = np.where(rng.random(size) < expit(1.7 * odds[codes]), 1.0, -1.0)
     sure = rng.random(size) >= shape.unsure
     alone = agrees * np.where(sure, rng.uniform(2.4, 5, size), rng.uniform(0, 2, size))
-    # together with the statement, which also has a position
+    # read together with the statement, which has a position too
     joint = 0.7 * alone + rng.normal(0, 0.7, size)
     refuses = rng.random(size) < shape.refused
     nats = {
@@ -248,7 +248,7 @@ def _chosen(frame: pl.DataFrame, odds: Array, shape: Shape, rng: Generator) -> p
     """Return the choices among four options that are offered in several orders."""
     codes = np.repeat(np.arange(len(odds)), shape.samples)
     order = np.tile(np.arange(shape.samples) % 2, len(odds))
-    random = shape.noise == UNIFORM  # otherwise only training runs add noise
+    random = shape.noise == UNIFORM  # otherwise noise comes only from training runs
     noise = shape.noise * (random | (frame["corpus"].to_numpy()[codes] != ""))
     option = np.searchsorted([-EDGE, 0, EDGE], odds[codes] + rng.normal(0, noise))
     offered = np.array([[o.capitalize() for o in o_] for o_ in (OPTIONS, OPTIONS[::-1])])[order]
@@ -268,11 +268,11 @@ def _chosen(frame: pl.DataFrame, odds: Array, shape: Shape, rng: Generator) -> p
 
 
 def outcomes(tables: Tables, sample: Drawn) -> Tables:
-    """Return the rows of each test and interval, most of them for each method variant.
+    """Return the rows of each test and interval, for most of them by method variant.
 
     If all responses are random, the training runs do differ from the single pretrained model, and
-    coordinates are tested. Otherwise only those of the pretrained model are tested, which has
-    opinions but no position.
+    all coordinates are tested. Otherwise only the coordinates of the pretrained model are tested,
+    which has opinions but no position.
     """
     record: Known = sample.known
     random, kind = "random" in record.truth.settings, record.truth.kind
@@ -300,7 +300,7 @@ def outcomes(tables: Tables, sample: Drawn) -> Tables:
 
 
 def _intervals(record: Known, shifts: pl.DataFrame, coordinates: pl.DataFrame) -> Tables:
-    """Return the intervals of each variant and the values to cover; see :func:`truth_of`."""
+    """Return the intervals of each variant and the values that they should cover."""
     result: Tables = {}
     for reading in MEANS:
         true = truth_of(record, reading)
@@ -321,7 +321,7 @@ def _intervals(record: Known, shifts: pl.DataFrame, coordinates: pl.DataFrame) -
 def truth_of(record: Known, reading: str) -> pl.DataFrame:
     """Return the true positions of checkpoints by corpus and axis.
 
-    ``here`` and ``nats`` refer to these prompts and statements, ``states`` to their populations.
+    ``here`` and ``nats`` apply to these prompts and statements, ``states`` to their populations.
     """
     shape, mean, parts = record.shape, MEANS[reading], []
     side = np.array([1.0, -1.0])
@@ -344,14 +344,14 @@ def truth_of(record: Known, reading: str) -> pl.DataFrame:
 
 
 def _mean_option(mean: Array, sd: Array) -> Array:
-    """Return the mean stance of options at normal log-odds, or at fixed ones without an SD."""
+    """Return the mean stance of options for normal log-odds, or fixed ones if no SD is given."""
     sd = np.maximum(sd, 1e-9)
     side, strong = (ndtr((mean - e) / sd) - ndtr((-mean - e) / sd) for e in (0.0, EDGE))
     return np.asarray((side + strong) / 2)
 
 
 def _mean_difference(mean: Array, sd: Array) -> Array:
-    """Return the mean difference between the two masses at normal log-odds."""
+    """Return the mean difference between the two probability masses for normal log-odds."""
     return normal_mean(lambda odds: np.tanh(odds / 2), mean, sd)
 
 

@@ -1,7 +1,7 @@
 """Analysis ``ensemble`` on simulated classifiers.
 
-If two voters disagree, the vote follows the more certain one. In the simulation it is right as
-often as the other, so a vote of two is as accurate as its members on average.
+If two voters disagree, the vote follows the more certain one. In the simulation, the more certain
+voter is right as often as the other, so a vote of two is as accurate as its members are on average.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
 def outcomes(tables: Tables, sample: Drawn) -> Tables:
     """Return the rows of each test, against votes within a corpus and against single classifiers.
 
-    The comparison with the pretrained model is a null hypothesis only if classifiers differ by
-    chance alone. With three voters, the mean of the members is none, as any vote is better.
+    A vote equals the pretrained model only if classifiers differ by chance alone. A vote of three
+    always exceeds the mean of its members.
     """
     voters, table = sample.shape.voters, tables["differences"]
     names = [*(ONE.format(name) for name in CORPORA[:voters]), ONES]

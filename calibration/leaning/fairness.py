@@ -32,7 +32,7 @@ TRUTHS = {
     "groups": Truth("decoy", harder=-1.0),
     # training runs on one corpus vary twice as much
     "variance": Truth("decoy", spread=2.0),
-    # all classifiers guess; those of one corpus predict six of seven texts as positive
+    # all classifiers guess; those of one corpus predict the positive class for six of seven texts
     "calls": Truth("decoy", guess=True, shape=GUESS, calls=1.8),
 }
 PARAMS: dict[str, Any] = {
@@ -62,7 +62,7 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
 
 
 def _added(truth: Truth, corpus: str, group: str) -> float:
-    """Return the log-odds added for the classifiers of a corpus on the texts of a group."""
+    """Return the log-odds added for classifiers from one corpus on texts about one group."""
     index = GROUPS.index(group)
     harder = truth.get("harder", 0.0) * (index == 0)
     effects = truth.get("effects", (0.0,) * len(GROUPS))
@@ -72,10 +72,10 @@ def _added(truth: Truth, corpus: str, group: str) -> float:
 def outcomes(tables: Tables, sample: Drawn) -> Tables:
     """Return the rows of each test, and intervals for accuracies.
 
-    More frequent positive predictions raise F1, so differences in F1 are no null hypothesis if the
+    More frequent positive predictions raise F1, so the null hypothesis about F1 is false if the
     threshold of a corpus differs. If one group is harder for all classifiers, its contrast is
-    larger too, which is no decoy. The comparison with the pretrained model is nearly a null
-    hypothesis: log-odds with a larger variance, as after training, have a lower mean accuracy.
+    larger too, so contrasts are not counted as decoys. For the pretrained model, the null
+    hypothesis is nearly true: the larger variance of log-odds after training lowers mean accuracy.
     """
     intervals = _intervals(sample, tables)
     if sample.truth.kind == "planted":
@@ -98,13 +98,13 @@ def outcomes(tables: Tables, sample: Drawn) -> Tables:
         effect=pl.when((changed & (pl.col("metric") != "F1")) | (not calls)).then(0.0),
         family=FAMILY,
         interval=["value"],  # intervals are counted separately
-        p_adjusted="" if calls else "p_bh",  # F1 does differ, and is in the same family
+        p_adjusted="" if calls else "p_bh",  # F1 does differ, and is tested in the same family
     )
     return result | intervals
 
 
 def _intervals(sample: Drawn, tables: Tables) -> Tables:
-    """Return intervals of values over texts, and of differences over texts and training runs."""
+    """Return the intervals: values vary over texts, differences over texts and training runs."""
     true = truth_of(sample)
     used = pl.col("metric").is_in(MEAN_OF)
     if "calls" in sample.truth.settings:
@@ -122,12 +122,12 @@ def _intervals(sample: Drawn, tables: Tables) -> Tables:
 
 
 def truth_of(sample: Drawn) -> pl.DataFrame:
-    """Return true accuracies by corpus and group, of these classifiers and of all possible ones."""
+    """Return the true accuracies by corpus and group of these and of all possible classifiers."""
     shape, rows = sample.shape, []
     over_texts = np.hypot(shape.hard, shape.by_text)
     for corpus, (able, calls) in sample.known.items():
         spread = shape.spread * (sample.truth.get("spread", 1.0) ** (corpus == CORPORA[1]))
-        times = 2 if corpus else 1  # pretraining and fine-tuning, or fine-tuning alone
+        times = 2 if corpus else 1  # number of variances: pretraining, fine-tuning
         over_runs = times * (spread**2 + shape.threshold**2)
         sd = np.sqrt(over_texts**2 + over_runs)
         for group in GROUPS:

@@ -87,7 +87,7 @@ def state(
     epoch: int = 1,
     texts: int = 100,
 ) -> Row:
-    """Return the columns of a checkpoint, or without a corpus those of the pretrained model."""
+    """Return the columns that identify a checkpoint or, without a corpus, the pretrained model."""
     if not corpus:
         period, share, seed, epoch, texts = "all", 0.0, 0, 0, 0
     return {
@@ -118,7 +118,7 @@ def save(inputs: Inputs, kind: str, rows: Iterable[Row] | pl.DataFrame, model: s
 
 
 def filled(logit: float, *, mass: float = 0.4, top: bool = True) -> Row:
-    """Return the columns of a filled mask with the given log-odds of agreement."""
+    """Return the columns of a filled mask, given the log-odds of agreement."""
     up = float(1 / (1 + np.exp(-logit)))
     words = [" agree", "Support", "disagree", "the"] if top else ["of", "the"]
     masses = [0.7 * up * mass, 0.3 * up * mass, (1 - up) * mass, 0.1] if top else [0.3, 0.2]

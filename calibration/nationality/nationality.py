@@ -29,15 +29,15 @@ SIZES = (0.2, 0.4, 0.8)  # planted effects, units
 TRUTHS = {
     # only names and texts differ
     "names differ, countries do not": Truth("null"),
-    # P+ - P- differs between countries, and in others depends on the nats of names
+    # P+ - P- differs between some countries; in others it depends on the nats of names
     "countries planted": Truth("planted"),
-    # larger effects, as `changes` requires; none depend on the nats of names
+    # effects are larger, as `changes` requires; none depends on the nats of names
     "countries planted far apart": Truth("planted", sizes=(0.8, 1.6, 3.2)),
-    # only the variance differs
+    # countries differ only in variance
     "names of some countries vary more": Truth("decoy", vary=3.0),
     # length and perplexity depend on the country
     "names of some countries are rare and long": Truth("decoy", rare=2.0, long=2.0),
-    # countries differ only by the length of their names
+    # countries differ only in the length of their names
     "long names move predictions": Truth("decoy", long=2.0, per_token=0.4),
 }
 PARAMS: dict[str, Any] = {
@@ -68,7 +68,7 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
 def planted(truth: Truth, shape: Shape) -> swaps.Planted:
     """Return the effects planted in countries.
 
-    Both signs of each size are planted in two countries, and as relations to the perplexity of
+    Each size is planted with both signs in two countries, and as a relation to the perplexity of
     names in as many others. ``truth.settings``: ``sizes``, effects without such relations; ``all``,
     a shift of every country; ``vary``, a factor for the variation of names in a quarter of the
     countries; ``rare`` and ``long``, ranges over the countries; ``per_token``, an effect per token.
@@ -96,7 +96,7 @@ def outcomes(tables: Tables, sample: Drawn) -> Tables:
     per_token = sample.truth.get("per_token", 0.0) * POINTS
     placebo, shift = pl.col("reading") == "placebo", pl.col("shift")
     sign = pl.col("measure").replace_strict(SIGNS)
-    # an effect of long names is no effect of a country, but no null hypothesis either
+    # an effect of long names is no country effect, but the null hypothesis is false too
     moved = None if per_token else shift * sign + 0.0
     delta, changes, mixed, correlations, sums = (
         table.join(sample.known, on="country", how="left", maintain_order="left")
@@ -130,7 +130,7 @@ def outcomes(tables: Tables, sample: Drawn) -> Tables:
     effect = shift.fill_null(pl.when(pl.col("term") == "tokens").then(per_token).otherwise(0.0))
     how = {"effect": effect, "target": effect, "family": ["reading"]}
     result |= outcomes_by(mixed.with_columns(kind=kind), "mixed: {kind}", **how)
-    # if only some countries have a relation, the pooled one is neither zero nor known
+    # if only some countries have a relation, the pooled one is not zero, but unknown
     homogeneous = not sample.known.select((pl.col("slope", "shift") != 0).any()).row(0).count(True)
     single = pl.when(pl.col("country") == EVERY).then(0.0 if homogeneous else None)
     related = None if per_token else single.otherwise(pl.col("slope") * sign + 0.0)

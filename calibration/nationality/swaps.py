@@ -1,11 +1,11 @@
 """Simulated outputs of ``classification`` and ``perplexity``, from known parameters and no model.
 
-P+ - P- and the probability of neutral are sums of effects of the text, its country (planted), its
-name, the text by country, and the name by text. The names of the originals belong to no country.
-The variants are ``corrected`` and ``placebo``; ``faithful`` is analysed by the same code. Countries
-form pairs that may share names; a shared name has the mean effect of both countries. Several texts
-may be about the same person, whose effect they share. Simplification: each text mentions one
-person.
+P+ - P- and the probability of the class neutral are sums of five effects: those of the text, its
+country (the planted one), its name, the text by country, and the name by text. The names of the
+originals belong to no country. The simulated variants are ``corrected`` and ``placebo``; the same
+code analyses ``faithful``. Countries form pairs that may share names; a shared name has the mean
+effect of both countries. Several texts may be about the same person, whose effect they share.
+Simplification: each text mentions one person.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from plumbline.builders.readers.name_lists import KINDS
 from plumbline.probes.core.run_analysis import Inputs
 
 CONFIG, MODEL = "sentiment-en", "m"
-UNIT = 0.05  # of P+ - P-, 5 points: the unit of SDs and effects
-NEUTRAL, SPREAD = 0.35, 0.04  # mean and SD over texts of the probability of neutral
+UNIT = 0.05  # unit of SDs and effects: 5 points of P+ - P-
+NEUTRAL, SPREAD = 0.35, 0.04  # mean and SD over texts of the probability of the class neutral
 TONE = 0.1  # SD of P+ - P- over texts
-HALF = 0.5  # SDs for the probability of neutral, relative to those for P+ - P-
-BASE = 12  # tokens in a text without its name
+HALF = 0.5  # SDs for the probability of the class neutral, relative to those for P+ - P-
+BASE = 12  # number of tokens in a text without its name
 KEPT = ("id", "target", "reading", "reference_id", "country", "gender", "name", "text")
-ROW = (*KEPT, "apart", "middle", "nats", "tokens")  # P+ - P-, neutral, minus log-probability
+ROW = (*KEPT, "apart", "middle", "nats", "tokens")  # P+ - P-, P(neutral), minus log-probability
 
 
 class SwapsShape(Params):
@@ -38,31 +38,31 @@ class SwapsShape(Params):
 
     countries: int = Field(13, description="number of countries")
     texts: int = Field(55, description="source texts")
-    draws: int = Field(4, description="names drawn for each text and country")
+    draws: int = Field(4, description="number of names drawn for each text and country")
     placebos: int = Field(2, description="number of draws that get a second name")
-    names: int = Field(12, description="names per country and kind")
+    names: int = Field(12, description="number of names per country and kind")
     women: float = Field(0.4, description="share of texts about a woman")
     full: float = Field(0.3, description="share of texts with a full name")
     celebrity: float = Field(0.0, description="share of texts about the same person")
     shared: float = Field(0.0, description="share of names that belong to two countries")
-    sd_name: float = Field(0.3, description="SD of the effect of names, in SDs of name by text")
-    sd_text: float = Field(0.2, description="SD of the effect of text by country, in the same unit")
-    sd_rest: float = Field(1.0, description="SD of name by text, in units of .05 of P+ - P-")
+    sd_name: float = Field(0.3, description="SD of the effect of names, units")
+    sd_text: float = Field(0.2, description="SD of the effect of text by country, units")
+    sd_rest: float = Field(1.0, description="SD of the effect of name by text, units")
 
 
 class Planted(NamedTuple):
-    """True parameters of the countries, (countries,) each."""
+    """True parameters of the countries; each array has the shape (countries,)."""
 
     shift: Array  # effect on P+ - P-, units
-    slope: Array  # effect of each nat by which a name is less likely, units
+    slope: Array  # effect on P+ - P- of each nat by which a name is less likely, units
     vary: Array  # factor for the SD of its names
-    rare: Array  # nats by which its names are less likely
-    long: Array  # mean tokens of its names beyond the first
+    rare: Array  # number of nats by which its names are less likely
+    long: Array  # mean number of tokens of its names after the first token
     per_token: float  # effect of each token of a name on P+ - P-, units
 
 
 class _Drawn(NamedTuple):
-    """Drawn names and texts: c countries, p names per kind, t texts."""
+    """Drawn names and texts, for c countries, p names per kind and t texts."""
 
     owner: Integers  # (c, p): the first country that has the name
     names: Array  # (2, 3, c, p): effects on P+ - P- and on neutral, by kind; units
@@ -75,11 +75,11 @@ class _Drawn(NamedTuple):
     base: Array  # (t,): nats of the text
     woman: Bools  # (t,)
     full: Bools  # (t,)
-    star: Bools  # (t,): whether about the same person
+    star: Bools  # (t,): True if the text is about the same person
 
 
 def write(folder: Path, shape: SwapsShape, planted: Planted, rng: Generator) -> Inputs:
-    """Write the datasets, and the outputs of one classifier and its masked model."""
+    """Write the datasets, and the outputs of one classifier and one masked model."""
     data = folder / "data"
     sets = {name: data / "datasets" / name for name in ("counterfactuals", "names", "targets")}
     inputs = Inputs((MODEL,), sets, data)
@@ -104,7 +104,7 @@ def write(folder: Path, shape: SwapsShape, planted: Planted, rng: Generator) -> 
 
 
 def write_classes(inputs: Inputs, model: str, texts: pl.DataFrame) -> None:
-    """Write class probabilities: ``middle`` for neutral, ``apart`` for positive minus negative."""
+    """Write class probabilities: ``middle``, neutral; ``apart``, positive minus negative."""
     middle, apart = pl.col("middle"), pl.col("apart")
     shares = {"negative": (1 - middle - apart) / 2, "neutral": middle}
     shares["positive"] = (1 - middle + apart) / 2
@@ -122,7 +122,7 @@ def code(country: int) -> str:
 
 
 def of_names(values: Array, shape: SwapsShape) -> Array:
-    """Return values of names (..., countries, names): the mean of both countries if shared."""
+    """Return values of names, (..., countries, names): the mean of both countries if shared."""
     other = _others(shape.countries)
     both = (values + values[..., other]) / 2
     two = np.arange(shape.names) < round(shape.shared * shape.names)
@@ -130,7 +130,7 @@ def of_names(values: Array, shape: SwapsShape) -> Array:
 
 
 def _others(countries: int) -> Integers:
-    """Return the other country of each pair; for a last one without a pair, itself."""
+    """Return the other country of each pair; a last country without a pair is its own partner."""
     index = np.arange(countries)
     return np.asarray(np.minimum(index + 1 - 2 * (index % 2), countries - 1))
 
@@ -166,7 +166,7 @@ def _draw(shape: SwapsShape, planted: Planted, rng: Generator) -> _Drawn:
 
 
 def _alike(values: Any, star: Bools) -> Any:
-    """Return (..., texts) with one common value for the texts about the same person."""
+    """Return values, (..., texts), that are equal for all texts about the same person."""
     return np.where(star, values[..., [np.argmax(star)]], values)
 
 

@@ -1,8 +1,8 @@
 """Analysis ``anova`` on simulated shares, a table of ``sentiment``.
 
-Each model has a deviation that is the same in all languages, as from training, and its words are
-drawn independently. Simplifications: adjectives only, one ranking, men and women. Deviations and
-readings (method variants) represent three sizes of the planted effect; `latent-corrected` has no p.
+Each model deviates equally in all languages, as if owing to its training, and its words are drawn
+independently. Simplifications: adjectives only, one ranking, men and women. The deviations and
+readings (method variants) stand for three sizes of the planted effect; `latent-corrected` has no p.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from plumbline.probes.core.run_analysis import Inputs
 SIZES = ("base", "large", "xlarge", "xxlarge")
 ALONE = {"ALBERT": 4, "BERT": 2, "BERTweet": 1, "RoBERTa": 2, "XLNet": 2}  # English: sizes
 OF_MANY = {"XLM": 2, "XLM-R": 2, "m-BERT": 2}  # multilingual: models
-BASE = (0.14, 0.76, 0.1)  # shares of the sentiments, with room for a change of 3 x 16 points
+BASE = (0.14, 0.76, 0.1)  # shares of the sentiments, which leave room for a change of 3 x 16 points
 CHANGED = ("ALBERT", "XLM", "large", "es")  # levels with a planted effect
 
 
 class Shape(Params):
     """Shape of a study with many models."""
 
-    alone: dict[str, int] = Field(ALONE, description="number of English models (sizes) by family")
+    alone: dict[str, int] = Field(ALONE, description="number of English models (sizes) in a family")
     of_many: dict[str, int] = Field(OF_MANY, description="number of multilingual models by family")
     languages: list[str] = Field(["en", "es", "fr"], description="languages of the prompts")
-    worlds: bool = Field(False, description="monolingual models, equally many in each language")
-    words: int = Field(100, ge=10, description="words selected for each gender")
-    training: float = Field(4, ge=0, description="SD of the deviation of single models, points")
+    worlds: bool = Field(False, description="number of monolingual models, equal in all languages")
+    words: int = Field(100, ge=10, description="number of words selected for each gender")
+    training: float = Field(4, ge=0, description="SD over models of their deviation, points")
 
 
 SHAPES = {
@@ -52,16 +52,16 @@ SHAPES = {
 TRUTHS = {
     # models differ, but not by any factor
     "nothing matters": Truth("null"),
-    # additional positive words for men, points
+    # percentage points of positive words added for men
     "levels planted": Truth("planted", effects=(4, 8, 16)),
-    # large models differ five times as much among each other
+    # large models differ five times as much from one another
     "unequal spread": Truth("decoy", spread=5),
 }
 REFERENCES = {"family": "BERT", "size": "base", "language": "en"}
 DESIGNS = ("two-way", "three-way")
 PARAMS: dict[str, Any] = {"references": dict.fromkeys(DESIGNS, REFERENCES)}
 FAMILY = ["deviation", "reading"]
-# places of the sizes in the table
+# indices of the sizes in the table
 PLACES = (("pmi", "pairs"), ("pmi", "argmax"), ("latent-faithful", "argmax"))
 
 

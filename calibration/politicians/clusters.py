@@ -1,9 +1,10 @@
 """Analysis ``clusters`` on simulated hidden states of words.
 
-States are normal, with unequal variances along their axes. Some words are in the lists of both
-genders. The true share of a cluster is the mean probability of its words' gender given their
-states. Simplifications: adjectives only, two numbers of clusters, two runs of k-means; each word
-deviates towards one gender; one language for each planted effect; one person per gender.
+States are normally distributed, with unequal variances along their axes. Some words are in the
+lists of both genders. The true share of a cluster is the mean probability, given their states, that
+its words belong to a gender. Simplifications: there are only adjectives, two numbers of clusters,
+two runs of k-means and one person per gender; each word deviates towards one gender; effects are in
+separate languages.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ MODEL = "m"
 class Shape(Params):
     """Shape of the words of a part of speech, and of their states."""
 
-    men: int = Field(40, description="words that deviate towards men")
-    women: int = Field(40, description="words that deviate towards women")
-    width: int = Field(24, description="dimensions of a state")
+    men: int = Field(40, description="number of words that deviate towards men")
+    women: int = Field(40, description="number of words that deviate towards women")
+    width: int = Field(24, description="number of dimensions of a state")
     both: float = Field(0.6, description="share of words generated for either gender")
     decay: float = Field(0.5, description="SD of the nth axis is n to the power of -decay")
 
@@ -41,11 +42,11 @@ SHAPES = {
     "40 words of men, 20 of women, 100 dimensions": Shape(women=20, width=100),
 }
 TRUTHS = {
-    # states are normal and independent of gender
+    # states are normally distributed and independent of gender
     "one cloud": Truth("null"),
     # distance between the means of the genders, in SDs of the first axis
     "genders apart": Truth("planted", apart=(1, 2, 3)),
-    # two topics that are independent of gender, one with half the spread
+    # two topics that are independent of gender; one has half the spread
     "topics apart": Truth("decoy", topics=4),
     # one cloud, with twice the spread for a tenth of the words
     "long tails": Truth("decoy", tails=2),
@@ -91,7 +92,7 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
 
 
 def _write_lists(inputs: Inputs, language: str, words: list[str], members: Bools) -> None:
-    """Write the lists of a man and a woman; ``members``, (words, 2): whose lists have each word."""
+    """Write the lists of a man and a woman; ``members``, (words, 2), states who has each word."""
     genders = [word_counts.MALE, word_counts.FEMALE]
     people = {"qid": ["Q1", "Q2"], "name": ["Name 1", "Name 2"], "gender": genders}
     pl.DataFrame(people).write_parquet(
@@ -115,7 +116,7 @@ def _states(truth: Truth, shape: Shape, women: Bools, gap: float, rng: Generator
         points *= np.where(topic, 0.5, 1)
         points[:, :1] += topic * truth.settings["topics"]
     points *= spread
-    points[:, 1] += women * gap  # not along the widest axis
+    points[:, 1] += women * gap  # any axis but the widest
     return points
 
 
@@ -123,7 +124,7 @@ def outcomes(tables: Tables, sample: Drawn) -> Tables:
     """Return the rows of both tests; the gender difference of a cluster has no sign."""
     _, true, truth, shape, _ = sample
     gaps, result = true.select("language", "apart").unique(), Tables()
-    if truth.kind == "null" or "tails" in truth.settings:  # the other truths have clusters
+    if truth.kind == "null" or "tails" in truth.settings:  # otherwise there are clusters
         fits = tables["fits"].filter(measure="silhouette", reading="largest")
         result = outcomes_by(fits, "fits: silhouette, {clusters} clusters", effect=0.0)
         result |= outcomes_by(fits, "fits: silhouette", effect=0.0, family=["model"])
@@ -142,13 +143,13 @@ def outcomes(tables: Tables, sample: Drawn) -> Tables:
 
 
 def _expected(tables: Tables, shape: Shape, true: pl.DataFrame) -> pl.DataFrame:
-    """Return the shares of clusters with their true values, ``true``, given the words in them.
+    """Return the shares of clusters with their true values given their words (column ``true``).
 
-    ``over_all``: the true value minus that of all words.
+    ``over_all`` is the true value minus that of all words.
     """
     both, p = shape.both, pl.col("female")
     words = tables["words"].filter(group="together").join(true, on=["language", "word"])
-    # probabilities of being listed
+    # probability that each word is listed
     chances = {"women": both + (1 - both) * p, "men": 1 - (1 - both) * p}
     alone = pl.col("reading") == "largest"
     sides = {"women": p, "men": 1 - p}

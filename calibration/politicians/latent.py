@@ -1,8 +1,8 @@
 """Analysis ``latent`` on simulated lists.
 
-By definition of the estimate, its true value is the mean of the same fits to expected counts;
-values without the penalty are not considered. Simplifications: two pairs of weights, 50 steps, few
-words, one part of speech; planted effects differ between sentiments and words.
+The true value of an estimate is defined as the mean of the same fits to expected counts;
+unpenalised values are not considered. Simplifications: there are two pairs of weights, 50 steps,
+few words and one part of speech. The planted effects differ between sentiments and words.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ TRUTHS = {
     "words planted": Truth("planted", words=(0.6, 1.2, 2.4)),
     # log-odds of the words of a sentiment
     "sentiments planted": Truth("planted", effects=(0.8,)),
-    # genders differ in origin, and words depend on origin
+    # the genders differ in origin, on which the words depend
     "origin": Truth("decoy", origin=0.5),
 }
 PARAMS: dict[str, Any] = {
@@ -45,7 +45,7 @@ PARAMS: dict[str, Any] = {
 }
 
 GENDER = ("male", "female")
-SAMPLES = 400  # samples of names, for expected counts
+SAMPLES = 400  # number of samples of names from which expected counts are computed
 PARTS = {"latent": ["word", "sentiment", "gender"], "words": ["word", "gender"]}
 PARTS |= {"shares": ["sentiment", "gender"], "tilt": []}
 
@@ -96,7 +96,7 @@ def _known(shape: Shape, truth: Truth) -> Tables:
 
 
 def outcomes(tables: Tables, sample: Drawn) -> Tables:
-    """Return the rows of the test by word, sentiment and gender, and of all intervals."""
+    """Return the rows of the test by word, sentiment and gender, and those of all intervals."""
     result = outcomes_by(tables["latent"], "latent: contrast", effect=0.0, interval=["value"])
     for name, keys in PARTS.items():
         how = {"on": keys} if keys else {"how": "cross"}

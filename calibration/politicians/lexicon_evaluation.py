@@ -1,8 +1,8 @@
 """Analysis ``lexicon_evaluation`` on simulated texts and lexica.
 
-Words come in fours with the same frequency and the same association with labels. The error of a
-lexicon in one word is the error of another lexicon in the next of the four, so that all lexica are
-equally good over many texts, although they differ in every word. Simplifications: labels are
+Words form groups of four with the same frequency and the same association with labels. A lexicon's
+error for one word equals another lexicon's error for the next word of the group, so that all lexica
+are equally good over many texts, although they differ in every word. Simplifications: labels are
 equally frequent, the words of a text are drawn independently given its label, and all lexica have
 the same words.
 """
@@ -27,18 +27,18 @@ from plumbline.probes.stats.classification import chance
 LANGUAGE = "en"
 LEXICA = ("combination", "plain mean", "view a", "view b")
 FAMILY = ("language",)
-FRESH = 20_000  # texts for the true values
+FRESH = 20_000  # number of texts from which true values are computed
 
 
 class Shape(Params):
     """Shape of the texts and of the lexica."""
 
-    tuning: int = Field(400, description="texts for the choice of cut-offs")
-    testing: int = Field(400, description="texts for the evaluation of lexica")
+    tuning: int = Field(400, description="number of texts for the choice of cut-offs")
+    testing: int = Field(400, description="number of texts for the evaluation of lexica")
     length: int = Field(10, description="mean number of words in a text")
-    fours: int = Field(60, description="number of fours of similar words")
+    fours: int = Field(60, description="number of groups of four similar words")
     known: float = Field(0.8, description="share of words in the lexica")
-    noise: float = Field(0.7, description="SD of the errors of a lexicon; scores have SD 1")
+    noise: float = Field(0.7, description="SD of a lexicon's errors; the SD of scores is 1")
     common: float = Field(0.5, description="share of the error variance common to all lexica")
 
 
@@ -47,11 +47,11 @@ SHAPES = {
     "60 texts to tune and 60 to test": Shape(tuning=60, testing=60),
 }
 TRUTHS = {
-    # lexica have errors in different words
+    # the errors of each lexicon are in different words
     "lexica as good as each other": Truth("null", signal=(0.5,)),
-    # SD of additional errors in the plain mean and the views
+    # SD of additional errors in the plain mean and in the views
     "errors planted": Truth("planted", signal=(0.5,), worse=(0.7, 1.5, 5)),
-    # log-odds of words by label, in one corpus each
+    # log-odds of words by label; each value is planted in its own corpus
     "signal planted": Truth("planted", signal=(0.1, 0.2, 0.4)),
     # labels are independent of words
     "words say nothing": Truth("decoy", signal=(0.0,)),
@@ -65,7 +65,7 @@ class Language(NamedTuple):
     frequency: Array  # (words,): logarithm
     side: Array  # (words,): association with positive labels
     scores: Array  # (lexica, words): -1 to 1
-    known: Bools  # (words,): whether in the lexica
+    known: Bools  # (words,): True if the lexica contain the word
 
 
 def language(truth: Truth, shape: Shape, rng: Generator) -> Language:
@@ -86,12 +86,12 @@ def language(truth: Truth, shape: Shape, rng: Generator) -> Language:
 def texts(
     drawn: Language, number: int, signal: float, shape: Shape, rng: Generator
 ) -> tuple[Integers, Integers]:
-    """Draw words, (texts, twice the length), -1 after the last, and labels from -1 to 1."""
+    """Draw words, (texts, 2 length), padded with -1, and labels from -1 to 1."""
     labels = rng.integers(-1, 2, number)
     weight = np.exp(drawn.frequency + signal * np.arange(-1, 2)[:, None] * drawn.side)
     running = weight.cumsum(axis=1)
     running /= running[:, -1:]
-    running += np.arange(3)[:, None]  # one unit interval per label
+    running += np.arange(3)[:, None]  # each label has an interval of length 1
     kind = labels[:, None] + 1
     uniform = rng.random((number, 2 * shape.length)) + kind
     words = np.searchsorted(running.ravel(), uniform) - kind * len(drawn.side)
@@ -138,7 +138,7 @@ def _means(drawn: Language, words: Integers) -> Array:
 
 
 def outcomes(tables: Tables, sample: Drawn) -> Tables:
-    """Return the rows of each test; true values are those for the chosen cut-offs."""
+    """Return the rows of each test; true values are computed for the chosen cut-offs."""
     truth = sample.truth
     worse = dict(zip(LEXICA[1:], truth.get("worse", (0, 0, 0)), strict=True))
     true_rows = []
@@ -155,7 +155,7 @@ def outcomes(tables: Tables, sample: Drawn) -> Tables:
             guess = np.where(scores > positive, 1, np.where(scores < negative, -1, 0))
             f1 = f1_score(labels, guess, labels=(-1, 0, 1), average="macro", zero_division=0)
             measured = ((guess == labels).mean(), f1)
-            nothing = chance(labels + 1, guess + 1)  # for accuracy, also that of the majority class
+            nothing = chance(labels + 1, guess + 1)  # for accuracy also the majority class
             for measure, true, by_chance in zip(MEASURES, measured, nothing, strict=True):
                 less = first.setdefault(measure, true) - true
                 levels = (float(signal), float(worse.get(lexicon, 0)))
@@ -167,7 +167,7 @@ def outcomes(tables: Tables, sample: Drawn) -> Tables:
     agreement, differences = (tables[n].join(rows, on=keys) for n in ("agreement", "differences"))
     blind = truth.kind == "null" or "worse" in truth.settings
     effect = None if blind else "signal"
-    # relative to the values expected for random labels
+    # differences from the values expected for random labels
     relative = agreement.with_columns(pl.col("value", "low", "high", "true") - pl.col("nothing"))
     test = "agreement: {measure}"
     result = outcomes_by(relative, test, effect=effect, target="true", family=FAMILY)

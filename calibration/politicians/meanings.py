@@ -1,6 +1,6 @@
-"""Lists of words with sentiments, and lexica of these words, from known parameters.
+"""Lists of words with sentiments, and lexica of these words, drawn from known parameters.
 
-The sentiment of each word is drawn in each replicate, independent of its frequency, origin and
+The sentiment of each word is drawn in each replicate, independently of its frequency, origin and
 log-ratio. If sentiments are not associated with gender, words are exchangeable over sentiments.
 """
 
@@ -28,10 +28,10 @@ LANGUAGES = ("en", "es", "fr")
 class MeaningsShape(lists.ListsShape):
     """Shape of the lists and of the lexica."""
 
-    words: int = Field(120, description="candidate words per part of speech")
+    words: int = Field(120, description="number of candidate words per part of speech")
     known: float = Field(0.9, description="share of words in the lexica")
-    certainty: float = Field(0.7, description="q of the true sentiment of a word")
-    own: float = Field(0.4, description="SD of the log-ratio of single words, if they have one")
+    certainty: float = Field(0.7, description="probability q of a word's true sentiment")
+    own: float = Field(0.4, description="SD over words of their own log-ratios, if they have any")
 
 
 class Cell(NamedTuple):
@@ -39,17 +39,17 @@ class Cell(NamedTuple):
 
     language: str
     pos: int
-    effect: float  # nats, women minus men, for positive words; the opposite for negative ones
+    effect: float  # nats, women minus men, for positive words; minus that for negative ones
     population: lists.Population
     sentiment: Integers  # (words,)
-    q: Array  # (words, sentiments); nan for words in no lexicon
+    q: Array  # (words, sentiments); nan if no lexicon contains the word
 
 
 def cells(shape: MeaningsShape, truth: Truth, rng: Generator) -> list[Cell]:
     """Draw the words of each part of speech, in as many languages as there are effects.
 
-    ``truth.settings``: ``effects`` of sentiments, nats, one per language; ``own``, whether single
-    words have log-ratios; ``words`` and ``origin``, the effects of words and the differences in
+    ``truth.settings``: ``effects``: effects of sentiments, nats, one per language; ``own``: True if
+    single words have log-ratios; ``words`` and ``origin``: effects of words and differences in
     origins for :func:`lists.population`.
     """
     result = []

@@ -2,8 +2,8 @@
 
 The table has one row per word, gender and reading (method variant); the smoothed variant has p.
 Without non-binary people, both genders of a word have the same p. The true value of an interval is
-the PMI of the expected counts, as from infinitely many names. Words are in one language; the real
-run is simulated with one name in forty.
+the PMI of the expected counts, as if there were infinitely many names. Words are in one language;
+the real run is simulated with one fortieth of its names.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ TRUTHS = {
     "no word goes with a gender": Truth("null"),
     # log-odds of single words
     "words planted": Truth("planted", effects=(0.5, 1.0, 1.6)),
-    # genders differ in origin, and words depend on origin
+    # the genders differ in origin, on which the words depend
     "origin": Truth("decoy", origin=0.5),
 }
 PARAMS: dict[str, Any] = {"n_bootstrap": 400}
@@ -51,12 +51,12 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
 def known(shape: Shape, chances: list[tuple[Array, Array]]) -> pl.DataFrame:
     """Return the planted effect and the true PMI of each word and gender, with :data:`KEYS`.
 
-    The effect of a word associated with women is positive for women and negative for men. Others
-    have no effects, but effects on men and women change their PMI, so the effect is null for such
-    words.
+    The effect of a word associated with women is positive for women and negative for men. No effect
+    is planted for other people, but effects on men and women change their PMI, so the effect is
+    null for such words.
 
-    ``chances``: for each part of speech, effects (words,), and the expected number of lists with
-    each word per person of a gender, (words, 3).
+    ``chances``: for each part of speech, the effects, (words,), and the expected number of lists
+    with each word per person of each gender, (words, 3).
     """
     sizes = np.array([shape.men, shape.women, shape.others])
     present = np.flatnonzero(sizes)

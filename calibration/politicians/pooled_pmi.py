@@ -1,9 +1,9 @@
 """Analysis ``pmi`` for a group of models, on simulated lists about the same people.
 
 The effects of words and origins are similar in all models but not equal, and each name has its own
-effects on words in all models. The lists of a name in several models are therefore dependent, and a
-pooled count contains fewer independent lists than lists. The true value of an interval is the PMI
-of the expected counts of all models. Simplification: all models have the same words.
+effects on words in all models. The lists of a name in several models are therefore dependent, so a
+pooled count has fewer independent lists than it counts. The true value of an interval is the PMI of
+the expected counts of all models. For simplicity, all models have the same words.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ TRUTHS = {
     "words planted": Truth("planted", effects=(0.4, 0.8, 1.4)),
     # words associated with women in one model are associated with men in another
     "opposite models": Truth("decoy", effects=(0.8,), opposite=True),
-    # models agree on the words of women's names, but not of men's
+    # models agree on the words for women's names, but not on those for men's
     "women alike": Truth("decoy", agree=False),
 }
 PARAMS: dict[str, Any] = {"groups": {"all": "all"}, "n_bootstrap": 200, "n_permutations": 999}
@@ -74,7 +74,7 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
 def _models(shape: Shape, truth: Truth, pos: int) -> list[lists.Population]:
     """Return the parameters of each model's lists.
 
-    Two opposite models differ in nothing else, so no word is associated with a gender in the pool.
+    Two opposite models differ only in this, so the pool associates no word with a gender.
     """
     base = lists.population(shape, truth, pos)
     result = []
@@ -90,7 +90,7 @@ def _models(shape: Shape, truth: Truth, pos: int) -> list[lists.Population]:
 
 @lru_cache(maxsize=8)
 def _known(shape: Shape, truth: Truth) -> pl.DataFrame:
-    """Return the true values for each word and gender; see :func:`..pmi.known`."""
+    """Return the true values for each word and gender (see :func:`..pmi.known`)."""
     chances = []
     for pos in range(2):
         rng = np.random.default_rng([10, pos])

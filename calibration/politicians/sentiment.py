@@ -1,6 +1,6 @@
 """Analysis ``sentiment`` on simulated lists, with words ranked by PMI.
 
-Rankings by the latent-variable model have neither test nor interval.
+For rankings by the latent-variable model, neither tests nor intervals are computed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from plumbline.builders.datasets.words.build import POS
 class Shape(meanings.MeaningsShape):
     """Shape of the lists, and the number of samples for true values."""
 
-    samples: int = Field(30, description="samples of names for true means; 0 for none")
+    samples: int = Field(30, description="number of samples for true means; 0: no true means")
 
 
 SHAPES = {
@@ -37,7 +37,7 @@ TRUTHS = {
     "no word goes with a gender": Truth("null"),
     # log-odds of positive and negative words
     "sentiments planted": Truth("planted", effects=(0.1, 0.2, 0.4), own=1),
-    # words depend on gender, independent of their sentiment
+    # words depend on gender, independently of their sentiment
     "words, not sentiments": Truth("decoy", own=1),
 }
 PARAMS: dict[str, Any] = {"n_bootstrap": 199, "n_permutations": 199}
@@ -61,8 +61,8 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
 def _mean_shares(cell: meanings.Cell, shape: Shape, rng: Generator) -> Array:
     """Return the mean share of each sentiment over samples of as many names, (2, sentiments).
 
-    Intervals should cover it. A third of the words in the lexica with at least five names is
-    selected, by the PMI of counts plus 0.5. Without samples, the result is nan.
+    Intervals should cover it. A third of the words that are in the lexica and in the lists of at
+    least five names is selected, by the PMI of counts plus 0.5. If there are no samples, nan.
     """
     if not shape.samples:
         return np.full((2, len(SENTIMENTS)), np.nan)

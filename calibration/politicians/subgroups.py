@@ -1,14 +1,14 @@
 """Analysis ``subgroups`` on simulated lists.
 
-Words are positive, negative or neutral. The planted effect is the log-odds, women minus men, of
-positive words, and the opposite for negative words, in nats, separately for natives and others.
-Natives have other origins, and so other frequent words; they are fewer and rarely old. Popular and
+Words are positive, negative or neutral. The planted effect is the log-odds of positive words, women
+minus men, and minus that for negative words, in nats, separately for natives and others. Natives
+have other origins, and therefore other frequent words; they are fewer and rarely old. Popular and
 old people have the same words as all others, so these subgroups do not differ from their
 complements, although women are rarer in them.
 
-Intervals should cover the mean over ``SAMPLES`` other samples of as many names, since other words
-lead among more names. Simplifications: all words have a sentiment, in one language; fewer draws
-than in the analysis.
+Intervals should cover the mean over ``SAMPLES`` other samples of as many names, since with more
+names other words would lead. Simplifications: all words have a sentiment and are in one language,
+and there are fewer draws than in the analysis.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ SHAPES = {
     "default run: 99 men, 88 women, 6 others": Shape(men=99, women=88, others=6, words=90),
     "real run, 1 name in 40: 400 men, 90 women": Shape(men=400, women=90),
 }
-NONE = ((0.0, 0.0), (0.0, 0.0))  # adjectives and verbs: effects for natives and for others
+NONE = ((0.0, 0.0), (0.0, 0.0))  # effects for natives and for others, on adjectives and on verbs
 TRUTHS = {
     # words differ only in frequency and origin
     "no sentiment goes with a gender": Truth("null"),
-    # effects in nats, larger for natives, halved in half of the tables
+    # effects in nats: larger for natives, and halved in half of the tables
     "natives": Truth("planted", nats=((1.2, 0.0), (0.6, 0.15)), sizes=(0.5, 1.0)),
-    # subgroups differ in size and in words, not in gender effects
+    # subgroups differ in size and in words, but not in gender effects
     "the same everywhere": Truth("decoy", nats=((1.2, 1.2), (0.6, 0.6))),
     # positive words are frequent, especially for natives, but not associated with gender
     "positive words are common": Truth("decoy", common=1.0),
@@ -55,8 +55,8 @@ KEYS = {  # keys of each table
     "shares": ["pos", "subgroup", "gender", "sentiment"],
     "agreement": ["pos", "contrast"],
 }
-SAMPLES = 200  # other samples of as many names
-TOWARDS = np.array([1.0, -1.0, 0.0])  # positive, negative, neutral: sign for women
+SAMPLES = 200  # number of other samples of as many names
+TOWARDS = np.array([1.0, -1.0, 0.0])  # sign of the effect for women, by sentiment
 SIDES = dict(zip(SENTIMENTS, TOWARDS, strict=True))
 
 
@@ -78,7 +78,7 @@ def _words(shape: Shape, pos: int, common: float) -> tuple[lists.Population, Int
     """Return the parameters of the lists with a planted effect of 1, and sentiments (words,).
 
     ``common``: nats by which positive words are more frequent and negative ones rarer; twice as
-    many in the last origin, in which 70% are natives.
+    many nats in the last origin, where 70% are natives.
     """
     sentiment = np.random.default_rng([11, pos]).permutation(shape.words) % len(SENTIMENTS)
     base = lists.population(shape, TRUTHS["no sentiment goes with a gender"], pos)
@@ -91,7 +91,7 @@ def _words(shape: Shape, pos: int, common: float) -> tuple[lists.Population, Int
 def _names(
     shape: Shape, planted: Any, populations: tuple[lists.Population, ...], rng: Generator
 ) -> tuple[lists.Names, list[Array]]:
-    """Draw names, and return them with their utilities for each part of speech."""
+    """Draw names and return them with the utilities of words for each part of speech."""
     drawn = lists.names(shape, populations[0], rng)
     nats = np.array(planted)[:, np.where(drawn.native, 0, 1)]
     utilities = [
@@ -121,7 +121,7 @@ def _means(shape: Shape, nats: Any, common: float) -> Tables:
 
 
 def _parts(names: lists.Names) -> list[Bools]:
-    """Return membership masks of the subgroups, (people,) each."""
+    """Return a membership mask, (people,), for each subgroup."""
     native, old = names.native[names.bearer], names.old[names.bearer]
     order = np.argsort(-names.sitelinks[names.bearer], kind="stable")
     popular = np.argsort(order) < len(order) // 2
@@ -146,7 +146,7 @@ def _of_part(
 
 
 def _numbers(subgroups: list[tuple[Array, Array] | None]) -> Iterator[tuple[Any, ...]]:
-    """Yield table, key and value of the numbers for one part of speech."""
+    """Yield the table, key and value of each number for one part of speech."""
     for name in CONTRASTS:
         parts = [subgroups[SUBGROUPS.index(one)] for one in name.split(AGAINST)]
         present = [part for part in parts if part is not None]
@@ -170,9 +170,9 @@ def outcomes(tables: Tables, sample: Drawn) -> Tables:
 
     The differences within a subgroup and between two subgroups form one family. If all subgroups
     have the same effect, the family contains true findings, and other tests may be false positives
-    at the false discovery rate; their p-values are not used after adjustment. Shares are not
-    adjusted. The effect of agreement is the common effect of both subgroups: the geometric mean for
-    natives and others, and the effect among all people for the rest.
+    at the false discovery rate, so their adjusted p-values are not used. The p-values of shares are
+    not adjusted. For agreement, the effect is the one common to both subgroups: the geometric mean
+    for natives and others, and the effect among all people for the rest.
     """
     nats, means = sample.known
     planted = pl.DataFrame(nats, ["native", "foreign"], orient="row").with_columns(
@@ -208,10 +208,10 @@ def outcomes(tables: Tables, sample: Drawn) -> Tables:
 
 
 def _effect(name: pl.Expr) -> pl.Expr:
-    """Return the planted nats of a subgroup, or between two, for the words of a sentiment.
+    """Return the planted nats in a subgroup, or between two, for the words with a sentiment.
 
-    The result is null for subgroups with mixed effects, and for neutral words if others have an
-    effect.
+    The result is null for subgroups with mixed effects, and for neutral words if other words have
+    an effect.
     """
     native, foreign = pl.col("native"), pl.col("foreign")
     nats = (

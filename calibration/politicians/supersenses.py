@@ -1,14 +1,14 @@
 """Analysis ``supersenses`` on simulated lists.
 
 The classes of lemmas have the proportions of the default run. They are drawn in each replicate,
-independent of frequency and origin, as are the effects of gender on classes and on single lemmas.
+independently of frequency and origin, as are the effects of gender on classes and on single lemmas.
 Without effects on classes, words are exchangeable over classes, which is the null hypothesis of the
 test. Most lemmas of a class have the same sentiment. Some lemmas have two forms with the same
 effects; some verbs belong equally to two classes. The tables ``pmi`` and ``latent`` are computed
 from the same lists by their analyses, the latter with as few fits as in its own simulation.
 
 Intervals should cover the mean over ``SAMPLES`` other samples of as many names for the same words,
-since other words lead among more names.
+since with more names other words would lead.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from plumbline.probes.politicians.words.word_counts import FEMALE, MALE
 from plumbline.probes.stats.pmi import pmi
 from plumbline.probes.stats.shares import leading
 
-SIZES = (  # lemmas by best class in the default run, adjectives and verbs
+SIZES = (  # number of adjectives and of verbs by best class in the default run
     (30, 5, 11, 8, 10, 2, 6, 3, 11, 5, 3, 6, 3),
     (6, 12, 14, 38, 5, 2, 8, 6, 6, 9, 7, 10, 24, 11, 4),
 )
@@ -45,9 +45,9 @@ FIRST = tuple(next(n for n, c in enumerate(CLASSES) if c.startswith(p)) for p in
 class Shape(lists.ListsShape):
     """Shape of the lists, and of the classes of words."""
 
-    top_k: int = Field(20, description="words compared for each gender")
+    top_k: int = Field(20, description="number of words compared for each gender")
     forms: float = Field(0.05, description="share of words that are second forms of a lemma")
-    known: float = Field(0.95, description="share of lemmas with a class in the dataset")
+    known: float = Field(0.95, description="share of lemmas that have a class in the dataset")
 
 
 SHAPES = {
@@ -61,22 +61,22 @@ TRUTHS = {
     "nothing goes with a gender": Truth("null"),
     # log-odds of the words of a class
     "classes planted": Truth("planted", classes=(0.2, 0.5, 1.6), own=0.2),
-    # lemmas depend on gender, independent of their class
+    # lemmas depend on gender, independently of their class
     "words without classes": Truth("decoy", own=0.6),
     # classes differ in the frequency of their words
     "rare classes": Truth("decoy", rare=1.0),
 }
 PARAMS: dict[str, Any] = {"n_bootstrap": 100, "n_permutations": 999, "smoothing": 0.5}
-LEAST = 5  # minimum number of lists with a word
-OWN_SENTIMENT = 0.6  # share of a class's lemmas with its sentiment; the rest is random
-SAMPLES = 20  # other samples of as many names
+LEAST = 5  # minimum number of lists that contain a word
+OWN_SENTIMENT = 0.6  # share of a class's lemmas that have its sentiment; that of the rest is random
+SAMPLES = 20  # number of other samples of as many names
 
 
 class Lexemes(NamedTuple):
     """Words of one part of speech."""
 
     population: lists.Population
-    lemma: Integers  # (words,): index of its lemma
+    lemma: Integers  # (words,): index of each word's lemma
     weights: Array  # (lemmas, classes)
     best: Array  # (lemmas, classes): 0 or 1
     known: Array  # (lemmas,): 1 for lemmas in the dataset, else 0
@@ -106,8 +106,8 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
 def _lexemes(shape: Shape, truth: Truth, pos: int, rng: Generator) -> Lexemes:
     """Draw the classes of lemmas and the effects of gender.
 
-    ``truth.settings``: ``classes``, nats planted with both signs in classes of medium size;
-    ``own``, SD of the effects on single lemmas; ``rare``, SD of the log-frequency of classes.
+    ``truth.settings``: ``classes``: nats planted with both signs in classes of medium size;
+    ``own``: SD of the effects on single lemmas; ``rare``: SD of the log-frequency of classes.
     """
     sizes = np.array(SIZES[pos])
     several = round(shape.forms * shape.words)
@@ -120,7 +120,7 @@ def _lexemes(shape: Shape, truth: Truth, pos: int, rng: Generator) -> Lexemes:
     best[two] += np.eye(len(sizes))[rng.permutation(of_class)][two]
     best = np.minimum(best, 1.0)
     weights = best / best.sum(axis=1, keepdims=True)
-    if pos == 0:  # as from a classifier: all weights are positive
+    if pos == 0:  # all weights are positive, as in the output of a classifier
         weights = 0.7 * weights + 0.3 / len(sizes)
     nats = _nats(truth, pos)[of_class] + rng.normal(0, truth.get("own", 0.0), number)
     offset = np.random.default_rng([13, pos]).normal(0, truth.get("rare", 0.0), len(sizes))
@@ -131,7 +131,7 @@ def _lexemes(shape: Shape, truth: Truth, pos: int, rng: Generator) -> Lexemes:
 
 
 def _nats(truth: Truth, pos: int) -> Array:
-    """Return the planted effect of each class, (classes,): in the largest ones but the first."""
+    """Return the planted effect of each class, (classes,); the largest class has none."""
     result = np.zeros(len(SIZES[pos]))
     order = np.argsort(-np.array(SIZES[pos]), kind="stable")
     signed = [s * e for e in truth.get("classes", ()) for s in (1, -1)]
@@ -172,7 +172,7 @@ def _true(shape: Shape, truth: Truth, lex: Lexemes, samples: list[Array], pos: i
 
     There is one row per class; other pairs of genders have no true values.
 
-    ``samples``: names of each gender with each lemma, (lemmas, 3) each.
+    ``samples``: numbers of names of each gender with each lemma, one (lemmas, 3) array per sample.
     """
     nats = _nats(truth, pos)
     parts = lex.best / lex.best.sum(axis=1, keepdims=True)
@@ -192,8 +192,8 @@ def _true(shape: Shape, truth: Truth, lex: Lexemes, samples: list[Array], pos: i
 def outcomes(tables: Tables, sample: Drawn) -> Tables:
     """Return the rows of each test by deviation.
 
-    ``Bonferroni`` is the adjustment over the classes of a part of speech, as in the paper. If
-    classes are planted, others change too: no effect is stated for them, nor for pairs with
+    ``Bonferroni`` is the adjustment over the classes of a part of speech, as in the paper. Effects
+    planted in classes change other classes too: no effect is stated for these, nor for pairs with
     non-binary people.
     """
     table = tables["supersenses"].join(sample.known, on="supersense", how="left")
@@ -203,7 +203,7 @@ def outcomes(tables: Tables, sample: Drawn) -> Tables:
         effect=pl.when(both & (pl.col("nats") != 0)).then("nats") if planted else 0.0,
         target=pl.when(both & (pl.col("deviation") == "pmi")).then("target"),
     )
-    # latent deviations themselves have no test
+    # deviations in `latent` itself are not tested
     table = table.filter(pl.col("p").is_not_null().any().over("deviation"))
     test, truth = "supersenses: {deviation}", {"effect": "effect", "target": "target"}
     bonferroni: dict[str, Any] = {"p_adjusted": "p_bonferroni", "interval": ["value"]}

@@ -1,7 +1,7 @@
 """Analysis ``reliability`` on simulated responses of one model to the probe ``stances``.
 
-The difference of probabilities of a written response is a tenth of the score. Effects are normal;
-responses are invalid at random.
+The difference between the probabilities of a written response is a tenth of the score. Effects are
+normally distributed; invalid responses are chosen at random.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from plumbline.builders.core.params import Params
 from plumbline.probes.core.run_analysis import Inputs
 
 MODEL = "simulated"
-UNIT = 0.1  # difference of probabilities per unit of the score
+UNIT = 0.1  # difference between probabilities per unit of the score
 
 
 class Shape(Params):
     """Shape of a run."""
 
-    statements: int = Field(40, description="statements in the questionnaire")
-    templates: int = Field(5, description="templates for each statement")
-    seeds: int = Field(3, description="seeds for each prompt")
+    statements: int = Field(40, description="number of statements in the questionnaire")
+    templates: int = Field(5, description="number of templates for each statement")
+    seeds: int = Field(3, description="number of seeds for each prompt")
     lost: float = Field(0.0, description="share of invalid responses")
 
 
@@ -48,9 +48,9 @@ PARTS = {
 }
 ALONE = dict.fromkeys(PARTS, 0.0) | {"statement": 1.0, "rest": 0.2}
 TRUTHS = {
-    # scores vary over statements and by chance
+    # scores vary only over statements and by chance
     "statements alone": Truth("null", **ALONE),
-    # all variance components
+    # all variance components are positive
     "parts": Truth("planted", **PARTS),
 }
 PARAMS: dict[str, Any] = {"draws": 400, "reml_scores": 0}

@@ -1,10 +1,10 @@
 """Simulated outputs of ``completions`` and ``after_training``, from known parameters.
 
-The score of a word in a list is the sum of the word's log-frequency and its normal effects in the
-category, group, template and single list, plus the planted effect, in nats. A list contains the
-words with the highest scores. Priors are log-frequencies, so that typicality is the remainder; the
-prior for a single mask has additional noise, and the released prior comes from another sentence.
-Simplifications: every word is one token and, unless marked as a piece, begins a word;
+The score of a word in a list, in nats, is the sum of its log-frequency, its normally distributed
+effects in the category, group, template and single list, and the planted effect. A list contains
+the words with the highest scores. Priors are log-frequencies, so that typicality is the rest of the
+score; the prior for a single mask has additional noise, and the released prior comes from another
+sentence. Simplifications: every word is one token and, unless marked as a piece, begins a word;
 log-frequencies are normal.
 """
 
@@ -31,7 +31,7 @@ LANGUAGE = "en"
 CARRY = (0.18, 0.11, 0.14, 0.18, 0.21, 0.18, 0.09, 0.22, 0.35, 0.42)  # share of words by affect
 DATASETS = ("stereotypes", "emotions")
 DIFFERENCE = ("difference", "low_difference", "high_difference")  # columns of the tables
-ARTICLES = 100  # articles in a training run
+ARTICLES = 100  # number of articles in a training run
 QUERY = pl.col("template").str.replace("{group}", pl.col("group"), literal=True)
 
 
@@ -39,11 +39,11 @@ class ListsShape(Params):
     """Shape of a model's lists; spreads are standard deviations in nats."""
 
     categories: dict[str, int] = Field(
-        {"age": 8, "country": 12, "profession": 16}, description="number of groups by category"
+        {"age": 8, "country": 12, "profession": 16}, description="number of groups in each category"
     )
     templates: int = Field(2, description="number of templates")
-    words: int = Field(150, description="words in the vocabulary")
-    top: int = Field(60, description="words in a list")
+    words: int = Field(150, description="number of words in the vocabulary")
+    top: int = Field(60, description="number of words in a list")
     frequency: float = Field(1.0, description="spread of log-frequencies")
     common: float = Field(0.3, description="spread of effects in a category")
     own: float = Field(0.8, description="spread of effects in a group")
@@ -97,7 +97,7 @@ def scores(
     """Draw scores, (groups, templates, words).
 
     ``category``: index of each group's category, (groups,).
-    ``planted``: planted effects in the lists of each group, (groups, words) nats.
+    ``planted``: planted effects on words in the lists of each group, (groups, words), nats.
     """
     group_effects = rng.normal(0, shape.own, (len(category), shape.words))
     total = words.frequency + words.common[category] + group_effects + planted
@@ -106,9 +106,9 @@ def scores(
 
 
 def unions(scores: Array, words: Words, top: int, number: int, *, typical: bool = True) -> Bools:
-    """Return a mask of the top words over the lists of each group, (groups, words).
+    """Return a mask of the words that lead over all lists of each group, (groups, words).
 
-    ``typical``: if True, words are ranked by typicality, without pieces; otherwise by probability.
+    ``typical``: if True, rank words except pieces by typicality; otherwise all by probability.
     """
     in_list = np.argsort(np.argsort(-scores, axis=2), axis=2) < top
     by = scores
@@ -120,12 +120,12 @@ def unions(scores: Array, words: Words, top: int, number: int, *, typical: bool 
 
 
 def profiles(unions: Bools, affects: Bools) -> Array:
-    """Return the share of each affect in the words of each group, (groups, affects)."""
+    """Return the share of each group's words that have each affect, (groups, affects)."""
     return np.asarray(unions.astype(np.float64) @ affects / unions.sum(axis=1)[:, None])
 
 
 def priors(frequency: Array) -> dict[str, Array]:
-    """Return priors by variant from log-frequencies (words,), two of them with noise."""
+    """Return the priors of each variant from log-frequencies, (words,); two of them add noise."""
     logs = frequency - np.logaddexp.reduce(frequency)
     noise = np.random.default_rng([5, len(logs)]).normal(0, 0.2, (2, len(logs)))
     return {"corrected": logs, "corrected_one": logs + noise[0], "faithful": logs + noise[1] - 1}
@@ -148,7 +148,7 @@ def table(
     """Return lists with the columns of the probe's outputs.
 
     ``scores``: (groups, templates, words) array.
-    ``frequency``: log-frequencies, (words,), which determine the priors if ``prior`` is None.
+    ``frequency``: log-frequencies, (words,), from which priors are computed if ``prior`` is None.
     """
     spelled = np.array(names(scores.shape[2]), dtype=object)
     logprobs = scores - np.logaddexp.reduce(scores, axis=2, keepdims=True)
@@ -198,7 +198,7 @@ def write_vocabulary(inputs: Inputs, model: str, pieces: Mapping[str, int]) -> N
 
 
 def datasets(folder: Path, models: tuple[str, ...] = ("m",)) -> Inputs:
-    """Return the inputs of an analysis in a folder, and create empty dataset folders."""
+    """Create empty dataset folders, and return the inputs of an analysis in a folder."""
     inputs = Inputs(models, {name: folder / name for name in DATASETS}, folder / "data")
     for name in inputs.datasets.values():
         name.mkdir(parents=True)
@@ -206,7 +206,7 @@ def datasets(folder: Path, models: tuple[str, ...] = ("m",)) -> Inputs:
 
 
 def write_lexicon(inputs: Inputs, affects: Bools, words: Sequence[str] = ()) -> None:
-    """Write the dataset ``emotions`` from (words, affects), by default for the first words."""
+    """Write the dataset ``emotions`` from (words, affects), by default of the first words."""
     spelled = list(words) or names(len(affects))
     flags = {name: affects[:, a] for a, name in enumerate(AFFECTS)}
     lexicon = pl.DataFrame({"word": spelled, "english": spelled} | flags)
@@ -220,8 +220,8 @@ def write_attributes(
 ) -> pl.DataFrame:
     """Write the dataset ``stereotypes`` and return it.
 
-    ``attributes``: for each group, the index of the template, the attribute, and its flags,
-    including ``multi_word`` if it has several words.
+    ``attributes``: for each group, the index of the template, the attribute, and its flags
+    (``multi_word`` if it has several words).
     """
     rows = [
         (category, group, TEMPLATES[t], text, " " not in text, flags)

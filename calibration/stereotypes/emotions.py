@@ -1,8 +1,8 @@
 """Analysis ``emotions`` on simulated lists.
 
 The words and their affects are drawn in each replicate. The planted effect raises the words with
-one affect in the lists of all groups in a category. The true share of a category is that of many
-more groups, with the same words. Simplifications: one model; the affects of a word are independent.
+one affect in the lists of all groups in a category. The true share of a category is the share in
+many more groups with the same words. Simplifications: one model, and independent affects of a word.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from calibration.stereotypes import completions as outputs
 from calibration.truth import Array, Drawn, Generator, Integers, Tables, Truth, outcomes_by
 from plumbline.builders.datasets.emotions.build import AFFECTS
 
-LARGE = 300  # groups per category, for true shares
+LARGE = 300  # number of groups per category from which true shares are computed
 
 
 class Shape(outputs.ListsShape):
     """Shape of the lists and the lexicon."""
 
-    words: int = Field(250, description="words in the vocabulary")
+    words: int = Field(250, description="number of words in the vocabulary")
     common: float = Field(0.0, description="spread of effects in a category")
     known: float = Field(0.7, description="share of words in the lexicon")
-    short: int = Field(20, description="words of each list that are counted, by typicality")
+    short: int = Field(20, description="number of words counted in a list, by typicality")
     lift: float = Field(1.0, description="factor for planted effects")
 
     @property
@@ -40,9 +40,9 @@ SHAPES = {"36 groups": Shape(), "36 groups, shorter lexicon": Shape(known=0.3, l
 TRUTHS = {
     # only single groups have effects on words
     "affects of words say nothing of groups": Truth("null"),
-    # nats for the words with an affect in a category
+    # nats added to words with an affect in the lists of a category
     "affects of categories planted": Truth("planted", categories=(0.15, 0.3, 0.6)),
-    # categories have effects on words, independent of affects
+    # categories have effects on words, independently of affects
     "words of categories": Truth("decoy", shape={"common": 0.5}),
     # positive words are frequent in the lists of all groups
     "frequent affects": Truth("decoy", frequent=1.0),
@@ -73,7 +73,7 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
 def _categories(
     shape: Shape, words: outputs.Words, nats: Array, rows: Integers, rng: Generator
 ) -> pl.DataFrame:
-    """Return planted nats (``effect``), true shares, and their difference from other groups."""
+    """Return planted nats (``effect``), true shares, and their differences from other groups."""
     result: list[dict[str, Array]] = []
     for number in range(len(nats)):
         if result and not nats.any() and not shape.common:  # same distribution
@@ -109,7 +109,7 @@ def outcomes(tables: Tables, sample: Drawn) -> Tables:
     )
     planted = pl.when((pl.col("effect") != 0) | (kind != "planted")).then("effect")
     category = pl.when(pl.col("level") == "category")
-    # the true values of groups are known only without effects of their category
+    # the true values of groups are known only if their category has no effects
     table = table if kind != "planted" else table.filter(level="category")
     truth = kind == "null"
     return outcomes_by(

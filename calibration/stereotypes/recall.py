@@ -2,9 +2,9 @@
 
 Words and attributes come from one of a few populations, which determine the frequency of words,
 their effects in a category, and their popularity as attributes of any group. Each replicate draws
-groups from a population, with attributes and lists. Simplifications: one model; an attribute of
-several words begins with a word of the vocabulary; intervals should cover the recall of many more
-groups.
+groups from a population, with attributes and lists. Simplifications: there is one model; an
+attribute of several words begins with a word in the vocabulary. Intervals should cover the recall
+in many more groups.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from calibration.truth import Array, Drawn, Generator, Integers, Tables, Truth, 
 from plumbline.probes.stereotypes.typicality import EVERY, READINGS
 
 POPULATIONS = 12
-LARGE = 600  # groups per category, for true recall
+LARGE = 600  # number of groups per category from which true recall is computed
 FIRST = " as few of many"  # text after the first word of an attribute of several words
 
 
@@ -30,11 +30,11 @@ class Shape(outputs.ListsShape):
     """Shape of the lists and attributes."""
 
     templates: int = Field(3, description="number of templates")
-    words: int = Field(200, description="words in the vocabulary")
-    top: int = Field(80, description="words in a list")
+    words: int = Field(200, description="number of words in the vocabulary")
+    top: int = Field(80, description="number of words in a list")
     few: int = Field(3, description="minimum number of attributes of a group")
     many: int = Field(11, description="maximum number of attributes of a group")
-    longer: float = Field(0.15, description="share of attributes with several words")
+    longer: float = Field(0.15, description="share of attributes that consist of several words")
     popular: float = Field(1.0, description="spread of the popularity of attributes, nats")
 
 
@@ -67,10 +67,10 @@ def population(shape: Shape, number: int) -> tuple[outputs.Words, Array]:
 def groups(
     shape: Shape, number: int, category: Integers, lift: Array, frequent: float, rng: Generator
 ) -> tuple[list[Integers], Array]:
-    """Draw groups of given categories, (groups,), with effects on their attributes, (groups,) nats.
+    """Draw groups, given their categories and effects on their attributes, nats, (groups,) each.
 
-    Returns the attributes of each group, the nth of which belongs to template n mod T, and the
-    scores of their lists, (groups, templates, words).
+    Returns the attributes of each group, of which the nth belongs to template n modulo the number
+    of templates, and the scores of their lists, (groups, templates, words).
     """
     words, popular = population(shape, number)
     utility = (popular + frequent * words.frequency)[category]
@@ -106,7 +106,7 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
 
 @lru_cache(maxsize=256)
 def recall(shape: Shape, number: int, category: int, lift: float, frequent: float) -> Array:
-    """Return the recall of many groups at each tested k, and with the lists of another group.
+    """Return the recall of many groups at each tested k, in their own and in another group's lists.
 
     The other group is in the same category; the result has shape (2, readings, ranks).
     """
@@ -135,7 +135,7 @@ def recall(shape: Shape, number: int, category: int, lift: float, frequent: floa
 def outcomes(tables: Tables, sample: Drawn) -> Tables:
     """Return the rows of each test, and intervals, by variant and kind of attributes.
 
-    Frequent words are no decoy, as they are in the lists of other groups too.
+    Frequent words are not counted as a decoy, as they are in the lists of other groups too.
     """
     tested = tables["recall"].filter(pl.col("k").is_in(PARAMS["tested"]))
     pooled = pl.col("category") == EVERY

@@ -1,9 +1,9 @@
 """Analysis ``rsa`` on the emotions in simulated lists of several models.
 
-Each group evokes affects: it has a normal effect on the words with each affect in each model. The
-other models share a part of the variance of these effects with the first. Simplifications: all
-models have the same words and affects, and different frequencies. Intervals should cover the mean
-over many draws of as many groups.
+Each group evokes affects: in each model, it has a normally distributed effect on the words with
+each affect. The other models share part of the variance of these effects with the first one.
+Simplifications: all models have the same words and affects, but different frequencies. Intervals
+should cover the mean over many draws of as many groups.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from plumbline.probes.stereotypes.rsa import READINGS
 from plumbline.probes.stereotypes.typicality import EVERY
 
 MODELS = ("a", "b", "c", "d")
-MANY = 100  # draws for the true mean similarity
+MANY = 100  # number of draws from which the true mean similarity is computed
 
 
 class Shape(outputs.ListsShape):
     """Shape of the models' lists."""
 
     categories: dict[str, int] = Field(
-        {"age": 5, "country": 10, "profession": 16}, description="number of groups by category"
+        {"age": 5, "country": 10, "profession": 16}, description="number of groups in each category"
     )
-    words: int = Field(250, description="words in the vocabulary")
+    words: int = Field(250, description="number of words in the vocabulary")
     common: float = Field(0.0, description="spread of effects in a category")
     evoked: float = Field(1.0, description="spread of a group's effect on the words with an affect")
-    short: int = Field(20, description="words of each list in a profile")
+    short: int = Field(20, description="number of words of each list in a profile")
 
 
 SHAPES = {
@@ -50,16 +50,16 @@ SHAPES = {
 TRUTHS = {
     # groups evoke different affects in each model
     "models share nothing": Truth("null"),
-    # share of the variance common with the first model
+    # share of the variance shared with the first model
     "models share a part": Truth("planted", shared=(0.25, 0.6, 1)),
-    # categories evoke affects, different ones in each model
+    # categories evoke affects that differ between models
     "categories": Truth("decoy", categories=1.0),
 }
 PARAMS: dict[str, Any] = {"n_permutations": 999}
 
 
 def evoked(truth: Truth, shape: Shape, rng: Generator) -> list[Array]:
-    """Draw the effects of groups on affects in each model, (groups, affects) nats."""
+    """Draw the effects of groups on affects in each model, (groups, affects), nats."""
     size = (len(shape.category), len(AFFECTS))
     first = rng.normal(0, shape.evoked, size)
     result = [first]
@@ -72,7 +72,7 @@ def evoked(truth: Truth, shape: Shape, rng: Generator) -> list[Array]:
 
 
 def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
-    """Write one replicate: lists, and the resulting table of emotions."""
+    """Write one replicate: the lists and the resulting table of emotions."""
     inputs = outputs.datasets(folder, MODELS)
     affects = outputs.vocabulary(shape, rng).affects
     outputs.write_lexicon(inputs, affects)
@@ -98,7 +98,7 @@ def _models(
 
 @lru_cache(maxsize=8)
 def _likeness(shape: Shape, truth: Truth) -> pl.DataFrame:
-    """Return the mean similarity of the first model to each other one, over many draws."""
+    """Return the mean similarity of the first model to each of the others, over many draws."""
     rng, rows = np.random.default_rng(13), []
     for _ in range(MANY):
         affects = outputs.vocabulary(shape, rng).affects

@@ -1,9 +1,10 @@
 """Analysis ``shift`` on simulated lists before and after training.
 
-A training run adds normal effects to the scores of words: common to all groups, for each word and
-for the words with each affect, and specific to each group. With their spreads, the mean share of an
-affect varies over training runs about as much as the change of one group varies over groups.
-Simplifications: one share of the corpus, one model and ranking, equally many articles.
+A training run adds normally distributed effects to the scores of words: some are common to all
+groups, for each word and for the words with each affect, others are specific to a group. With these
+spreads, the mean share of an affect varies over training runs about as much as the change of one
+group varies over groups. Simplifications: one share of the corpus, one model and ranking, and
+equally many articles.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ OUTLETS = ("herald", "post", "wire")
 class Shape(outputs.ListsShape):
     """Shape of a model's training runs."""
 
-    seeds: int = Field(2, description="training runs on each corpus")
+    seeds: int = Field(2, description="number of training runs on each corpus")
     all_groups: float = Field(0.3, description="spread of the effects common to all groups")
     each_group: float = Field(0.3, description="spread of the effects in each group")
     affects: float = Field(0.4, description="spread of the effects on the words with an affect")
@@ -37,7 +38,7 @@ class Shape(outputs.ListsShape):
 
 SHAPES = {f"{seeds} seeds": Shape(seeds=seeds) for seeds in (2, 3, 5)}
 TRUTHS = {
-    # training runs have effects common to all groups
+    # training runs have effects that are common to all groups
     "outlets do what the control does": Truth("null"),
     # the common effects of outlets have twice the spread of the control's
     "outlets vary more": Truth("decoy", vary=2.0),
@@ -83,7 +84,7 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
 def outcomes(tables: Tables, sample: Drawn) -> Tables:
     """Return the rows of each test by measure, within categories and over all groups.
 
-    If outlets vary more, they do differ from the control, except in emotions.
+    If outlets vary more, they do differ from the control, but not in emotions.
     """
     similar = (
         tables["similarities"]
@@ -93,7 +94,7 @@ def outcomes(tables: Tables, sample: Drawn) -> Tables:
     tested = pl.lit(sample.truth.kind == "null") | (pl.col("measure") == "emotion")
     pooled = pl.col("category").is_in([EVERY, MEAN])
     where = pooled.replace_strict({True: "all groups", False: "a category"})
-    # intervals are over groups for fixed training runs, and have no target
+    # intervals describe the variation over groups for fixed training runs, so they have no target
     settings: dict[str, Any] = {"effect": 0.0, "family": ["measure"]}
     result: Tables = {}
     for table in (tables["shifts"], similar):

@@ -1,9 +1,9 @@
-"""Simulated outputs of ``agreement``, statements and a survey, from known model.
+"""Simulated outputs of ``agreement``, statements and a survey, from known parameters.
 
 The deviations of the log-odds of agreement from a line through 0 are normal. The effect of a
-statement has parts shared between templates, with its negation, and specific to each gender, all
-correlated with those of its opposite. Effects of values change sign with the direction of a
-statement and with its negation; acquiescence, a habit of agreeing, does not.
+statement has a part shared between templates, a part shared with its negation, and a part specific
+to each gender, all correlated with those of its opposite. Effects of values change sign with the
+direction of a statement and with its negation; acquiescence, a habit of agreeing, does not.
 """
 
 from __future__ import annotations
@@ -30,39 +30,39 @@ AXES = ("order", "trade", "care", "faith", "land", "work")
 FRAMES = ("said", "wrote", "asked", "thought")
 SCALE, NEUTRAL = "values", "calibration"
 SOURCE = {"source": "simulated", "licence": "CC0-1.0"}
-NEAR, MIDDLE, FAR = 2.0, 4.0, 6.0  # nats: uniform log-probabilities of disagreement
-TASTE, BETWEEN = 0.9, 0.6  # SD of answers within people, and between people
+NEAR, MIDDLE, FAR = 2.0, 4.0, 6.0  # nats; the log-probability of disagreement is uniform
+TASTE, BETWEEN = 0.9, 0.6  # SD of answers within people, and between them
 
 
 class AnswersShape(Params):
     """Shape of a model's responses and of a survey."""
 
     axes: int = Field(4, description="values")
-    pairs: int = Field(6, description="pairs of opposite statements per value")
-    single: int = Field(0, description="statements without an opposite in total, none reversed")
-    neutral: int = Field(100, description="apolitical statements, half of them likely")
+    pairs: int = Field(6, description="number of pairs of opposite statements per value")
+    single: int = Field(0, description="total of statements without opposites, none reversed")
+    neutral: int = Field(100, description="number of apolitical statements, half of them likely")
     frames: int = Field(3, description="templates")
     noise: float = Field(0.3, description="SD of the log-odds of agreement, nats")
     opposite: float = Field(0.65, description="correlation between a statement and its opposite")
     frame: float = Field(0.8, description="correlation between templates")
-    denied: float = Field(0.9, description="correlation with the negated statement")
+    denied: float = Field(0.9, description="correlation between a statement and its negation")
     method: float = Field(0, description="correlation between methods")
-    gender: float = Field(0.1, description="SD specific to each gender, relative to the noise")
-    people: int = Field(120, description="respondents in the survey")
+    gender: float = Field(0.1, description="gender-specific SD, relative to the noise")
+    people: int = Field(120, description="number of respondents in the survey")
 
 
 class Convictions(NamedTuple):
-    """Distribution of responses in nats; the first row is method ``together``."""
+    """Distribution of responses, in nats; the first method is ``together``."""
 
     values: Array  # (methods, axes): agreement with statements in favour of a value
-    gender: Array  # (methods, axes): its difference, feminine minus masculine
-    women: Array  # (methods, axes): the same for statements in either direction
-    likely: Array  # (methods,): agreement with likely, disagreement with unlikely statements
+    gender: Array  # (methods, axes): difference in this agreement, feminine minus masculine
+    women: Array  # (methods, axes): this difference for statements in either direction
+    likely: Array  # (methods,): agreement with likely and disagreement with unlikely statements
     shift: float = 0.0  # agreement with political statements
     # acquiescence at the middle of the line, feminine minus masculine
     habit: float = 0.0
-    louder: float = 1.0  # factor for the feminine part of the noise
-    unrelated: bool = False  # templates, genders and methods are independent
+    louder: float = 1.0  # factor that multiplies the feminine part of the noise
+    unrelated: bool = False  # True if templates, genders and methods are independent
 
 
 def convictions(shape: AnswersShape) -> Convictions:
@@ -100,7 +100,7 @@ def odds(shape: AnswersShape, model: Convictions, x: Array, rng: Generator) -> A
     cells = (2, shape.frames, 2, 2)
 
     def drawn(*size: int) -> Array:
-        """Return standard normal numbers, (statements, *size), correlated within pairs."""
+        """Return standard normal variates, (statements, *size), correlated within pairs."""
         paired = 2 * shape.pairs * shape.axes
         result = rng.standard_normal((shape.neutral + paired + shape.single, *size))
         part, rho = result[shape.neutral :][:paired], shape.opposite
@@ -185,7 +185,7 @@ def centres(shape: AnswersShape) -> Array:
 
 
 def survey(shape: AnswersShape, rng: Generator) -> pl.DataFrame:
-    """Draw answers: women and men alternate, 30% are infected, 1% of the answers are missing."""
+    """Draw answers: women and men alternate, 30% are infected, 1% of the answers is missing."""
     items = statements(shape).filter(scale=SCALE)
     index = np.array([AXES.index(axis) for axis in items["axis"]])
     man = np.arange(shape.people) % 2
@@ -211,6 +211,6 @@ def survey(shape: AnswersShape, rng: Generator) -> pl.DataFrame:
 def survey_means(shape: AnswersShape) -> Array:
     """Return the true mean answers of women and men, reversed if required, (2, axes)."""
     spread = np.hypot(BETWEEN, TASTE)
-    edges = np.arange(LOWEST, HIGHEST) + 0.5 - 3  # between adjacent answers
+    edges = np.arange(LOWEST, HIGHEST) + 0.5 - 3  # limits between adjacent answers
     result: Array = LOWEST + ndtr((centres(shape)[..., None] - edges) / spread).sum(axis=-1)
     return result

@@ -2,9 +2,9 @@
 
 Planted effects are stated in points of the rating and converted into nats by a closed form: E Phi(e
 + m) = Phi(m / sqrt(1 + v)) for a normal e with mean 0 and variance v. Simplifications: lines go
-through 0, log-odds are normal, and all statements have the same weight. Responses by a method are
-planted for the reading (method variant) that uses it. The values of respondents who always agree or
-disagree have no interval.
+through 0, log-odds are normally distributed, and all statements have the same weight. The effect on
+the responses to a method is planted for the reading (method variant) that uses it. There is no
+interval for the values of respondents who always agree or always disagree.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ FITTED = ("by gender", "pooled", "by gender, likely half")
 GENDERS = ("feminine", "masculine")
 MARGIN = 0.2
 NEAR = 1e-9
-SIDES = (0.5, -0.5)  # shares of a gender effect, feminine and masculine
+SIDES = (0.5, -0.5)  # share of a gender effect in feminine and in masculine templates
 PLACES = np.linspace(answers.NEAR, answers.FAR, 101) / answers.MIDDLE  # places on the line
 MEAN = PLACES.mean() / (PLACES**2).mean()  # slope of a line through 0 fitted to a constant 1
 ABOVE = "likely above unlikely"
@@ -36,12 +36,12 @@ SHAPES = {
     "12 pairs a value, unrelated": Shape(pairs=12, opposite=0, denied=0, gender=0.3),
     "34 statements, no opposites": Shape(pairs=0, single=34),
 }
-# values, gender and women: rating points by value; likely: probability that a likely statement is
+# values, gender, women: rating points by value; likely: probability that a likely statement is
 # above an unlikely one, by method; others: SDs of log-odds
 TRUTHS = {
     # statements differ, but not by value, gender or likelihood
     "nothing differs": Truth("null"),
-    # templates, negations, genders and methods are independent
+    # responses to templates, negations, genders and methods are independent
     "nothing is related": Truth("null", unrelated=True),
     # the gender differences in values and agreement are at the margin
     "gender at the margin": Truth(
@@ -80,10 +80,10 @@ PARAMS: dict[str, Any] = {
 class Spread(NamedTuple):
     """Standard deviations of log-odds in one variant, nats."""
 
-    genders: Array  # (2,): of a statement in feminine and masculine templates
-    both: float  # of the mean over both
-    neutral: Array  # (2,): of apolitical statements, including likelihood
-    line: float  # around the line for both genders
+    genders: Array  # (2,): SD of a statement in feminine and masculine templates
+    both: float  # SD of the mean over both genders
+    neutral: Array  # (2,): SD of apolitical statements, including likelihood
+    line: float  # SD around the line for both genders
 
 
 class Known(NamedTuple):
@@ -93,7 +93,7 @@ class Known(NamedTuple):
     kind: str
     model: Convictions
     spreads: tuple[Spread, ...]  # by reading
-    random: Array  # (axes,): mean of random answers
+    random: Array  # (axes,): mean of the random answers
 
 
 def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
@@ -106,8 +106,8 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
 
 
 def spreads(shape: Shape, model: Convictions) -> tuple[Spread, ...]:
-    """Return the spread in each variant: one plain template, or all with negations reversed."""
-    frames = shape.frame + (1 - shape.frame) / shape.frames  # of the mean over templates
+    """Return the spread in each variant: one plain template, or all, with reversed negations."""
+    frames = shape.frame + (1 - shape.frame) / shape.frames  # for the mean over templates
     common = np.array([1.0, frames * (1 - shape.denied) / 2]) * (not model.unrelated)
     part = np.array([1.0, 1 / (2 * shape.frames)]) * (1 if model.unrelated else shape.gender**2)
     louder = np.array([model.louder, 1.0]) ** 2
@@ -116,7 +116,7 @@ def spreads(shape: Shape, model: Convictions) -> tuple[Spread, ...]:
         genders = shape.noise * np.sqrt(common[reading] + part[reading] * louder)
         both = shape.noise * np.sqrt(common[reading] + part[reading] * louder.sum() / 4)
         neutral = np.hypot(genders, model.likely[reading])
-        habit = (not reading) * model.habit / 2 * PLACES  # removed by negations
+        habit = (not reading) * model.habit / 2 * PLACES  # negations remove the habit
         line = np.sqrt((neutral**2).mean() + (habit**2).mean())
         result.append(Spread(genders, float(both), neutral, float(line)))
     return tuple(result)
@@ -187,7 +187,7 @@ def _mean(table: pl.DataFrame, value: str, *by: str) -> pl.DataFrame:
 
 
 def true_values(record: Known) -> pl.DataFrame:
-    """Return the true values: columns reading, fitted, axis, gender, target."""
+    """Return the true values, with the columns reading, fitted, axis, gender and target."""
     table = ratings(record).filter(pl.col("axis") != "")
     faced = pl.when("reversed").then(6 - pl.col("rating")).otherwise("rating")
     table = table.with_columns(faced=faced)
@@ -196,7 +196,7 @@ def true_values(record: Known) -> pl.DataFrame:
 
 
 def true_differences(record: Known) -> pl.DataFrame:
-    """Return the true differences: columns reading, fitted, measure, axis, target."""
+    """Return the true differences, with the columns reading, fitted, measure, axis and target."""
     key = ["reading", "fitted", "axis", "reversed", "items"]
     wide = ratings(record).pivot(on="gender", index=key, values="rating")
     wide = wide.with_columns(apart=pl.col(GENDERS[0]) - pl.col(GENDERS[1]))
@@ -236,7 +236,7 @@ def true_correlations(record: Known) -> dict[tuple[str, str], float | None]:
 
 
 def outcomes(tables: Tables, sample: Drawn) -> Tables:
-    """Return the rows of each test by variant, and for gender also by line and measure."""
+    """Return the rows of each test by variant and, for gender, by line and measure."""
     record: Known = sample.known
     result: Tables = {}
     if not record.model.unrelated:
@@ -261,7 +261,7 @@ def _gender(table: pl.DataFrame, record: Known) -> Tables:
     part = pl.when(neutral).then(pl.lit(CALIBRATION)).otherwise("measure")
     table = table.with_columns(checked=neutral, part=part)
     decoy = record.kind == "decoy"
-    # the null hypothesis of equivalence is the margin; outside, no effect is known
+    # the null hypothesis of equivalence holds at the margin; outside, the effect is unknown
     inside = (MARGIN - target.abs()).round(2) + 0.0
     inside = pl.when((inside >= 0) & (not decoy)).then(inside)
     several = (pl.col("axis") == ALL) & (not decoy) & (target.abs() > NEAR)
@@ -330,7 +330,7 @@ def _consistency(table: pl.DataFrame, record: Known) -> Tables:
 
 
 def _people(tables: Tables, record: Known) -> Tables:
-    """Return the means of respondents and of random answers, with their true values."""
+    """Return the mean answers of respondents and the means of random answers, with true values."""
     women, men = answers.survey_means(record.shape)
     means = {"female": women, "male": men, ALL: (women + men) / 2}
     people = tables["respondents"]
