@@ -183,7 +183,7 @@ def _classifier(
     neutral = rng.uniform(*NEUTRAL, len(sources))[source]
 
     def mean(parts: Mapping[str, float]) -> Floats:
-        """Return the mean effect of the names in each text, (texts,)."""
+        """Return the mean effect of the names in each text, an array of shape (texts,)."""
         met = [[parts[word] for word in text if word in names] for text in words]
         return np.array([np.mean(text) if text else 0.0 for text in met])
 

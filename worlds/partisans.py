@@ -7,9 +7,8 @@ For a statement i of axis a, a frame f and texts of corpus c
 with d = -1 for reversed statements and 1 otherwise, and s = -1 for negated ones and 1 otherwise.
 The pretrained model has no stance unless one is given: d_i stance is 0 in its training and in
 prompts that no text contains, such as all negated ones. Texts are drawn for each outlet of a
-corpus. Texts of the corpora in ``knows`` also state which artificial words are hostile; a
-classifier trained from such a model can use this. Without stances and knowledge, it is a null
-world.
+corpus. Those of corpora in ``knows`` also state which artificial words are hostile, which a
+classifier trained from such a model can use. Without stances and knowledge, it is a null world.
 """
 
 from __future__ import annotations

@@ -233,7 +233,7 @@ def pieces(tokenizer: Any, words: Sequence[str], world: str) -> list[int]:
 
 
 def targets(tokenizer: Any, words: Sequence[str], shares: NDArray[Any], world: str) -> torch.Tensor:
-    """Convert probabilities of words, (n, words), to probabilities of all tokens, (n, tokens)."""
+    """Convert probabilities of words, (n, words), into those of all tokens, (n, tokens)."""
     result = torch.zeros(len(shares), len(tokenizer), dtype=torch.float64)
     result[:, pieces(tokenizer, words, world)] = torch.from_numpy(shares)
     return result
@@ -242,7 +242,7 @@ def targets(tokenizer: Any, words: Sequence[str], shares: NDArray[Any], world: s
 def spread(
     tokenizer: Any, words: Sequence[str], shares: NDArray[Any]
 ) -> tuple[list[int], torch.Tensor]:
-    """Return the number of tokens of each word, and the shares of tokens, (n, tokens).
+    """Return the number of tokens of each word, and the shares of tokens, of shape (n, tokens).
 
     ``shares``: shares of words, (n, words). A word's share is divided equally among its tokens.
     """

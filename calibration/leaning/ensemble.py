@@ -69,8 +69,8 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
 def outcomes(tables: Tables, sample: Drawn) -> Tables:
     """Return the rows of each test, against votes within a corpus and against single classifiers.
 
-    A vote equals the pretrained model only if classifiers differ by chance alone. A vote of three
-    always exceeds the mean of its members.
+    A vote is as good as the pretrained model only if classifiers differ by chance alone. A vote of
+    three is always better than the mean of its members.
     """
     voters, table = sample.shape.voters, tables["differences"]
     names = [*(ONE.format(name) for name in CORPORA[:voters]), ONES]

@@ -1,7 +1,7 @@
 """Analysis ``anova`` on simulated shares, a table of ``sentiment``.
 
-Each model deviates equally in all languages, as if owing to its training, and its words are drawn
-independently. Simplifications: adjectives only, one ranking, men and women. The deviations and
+Each model deviates equally in all languages, as if owing to training, and its words are drawn
+independently. Simplifications: only adjectives, one ranking, men and women. The deviations and
 readings (method variants) stand for three sizes of the planted effect; `latent-corrected` has no p.
 """
 
@@ -25,7 +25,7 @@ SIZES = ("base", "large", "xlarge", "xxlarge")
 ALONE = {"ALBERT": 4, "BERT": 2, "BERTweet": 1, "RoBERTa": 2, "XLNet": 2}  # English: sizes
 OF_MANY = {"XLM": 2, "XLM-R": 2, "m-BERT": 2}  # multilingual: models
 BASE = (0.14, 0.76, 0.1)  # shares of the sentiments, which leave room for a change of 3 x 16 points
-CHANGED = ("ALBERT", "XLM", "large", "es")  # levels with a planted effect
+CHANGED = ("ALBERT", "XLM", "large", "es")  # levels for which an effect is planted
 
 
 class Shape(Params):

@@ -3,8 +3,8 @@
 States are normally distributed, with unequal variances along their axes. Some words are in the
 lists of both genders. The true share of a cluster is the mean probability, given their states, that
 its words belong to a gender. Simplifications: there are only adjectives, two numbers of clusters,
-two runs of k-means and one person per gender; each word deviates towards one gender; effects are in
-separate languages.
+two k-means runs and one person per gender; each word deviates towards one gender; each effect has
+its own language.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def _write_lists(inputs: Inputs, language: str, words: list[str], members: Bools
 
 
 def _states(truth: Truth, shape: Shape, women: Bools, gap: float, rng: Generator) -> Array:
-    """Draw states, (words, width)."""
+    """Draw the states, an array of shape (words, width)."""
     spread = np.arange(1, shape.width + 1) ** -shape.decay
     points = rng.normal(size=(len(women), shape.width))
     if "tails" in truth.settings:

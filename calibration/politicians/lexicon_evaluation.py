@@ -130,7 +130,7 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
 
 
 def _means(drawn: Language, words: Integers) -> Array:
-    """Return the mean score of each text's words by lexicon, (lexica, texts)."""
+    """Return the mean score of each text's words, an array of shape (lexica, texts)."""
     counted = (words >= 0) & drawn.known[words]
     with np.errstate(invalid="ignore"):
         means: Array = (drawn.scores[:, words] * counted).sum(axis=2) / counted.sum(axis=1)

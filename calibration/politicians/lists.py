@@ -134,7 +134,7 @@ def names(shape: ListsShape, part: Population, rng: Generator) -> Names:
 
 
 def origins(part: Population, women: Bools, rng: Generator) -> Integers:
-    """Draw the origin of each name, (names,)."""
+    """Draw the origin of each name, an array of shape (names,)."""
     shares = np.where(women[:, None], part.women_of, part.men_of).cumsum(axis=1)
     index: Integers = (rng.random((len(women), 1)) > shares).sum(axis=1)
     return index.clip(0, len(part.origin) - 1)
@@ -149,7 +149,7 @@ def best(utility: Array, length: int, rng: Generator) -> Integers:
 
 
 def utilities(part: Population, origin: Integers, side: Array) -> Array:
-    """Return the utility of words for names, excluding noise, (names, words).
+    """Return the utility of words for names, without noise, as an array of shape (names, words).
 
     ``side``, (names,): share of the effect that applies to each name (:meth:`Names.side`).
     """

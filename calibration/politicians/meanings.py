@@ -102,7 +102,7 @@ def write(
 
 
 def sexes(shape: lists.ListsShape) -> Bools:
-    """Return a mask of women's names, (names,)."""
+    """Return a mask of women's names, an array of shape (names,)."""
     return np.arange(shape.men + shape.women) >= shape.men
 
 

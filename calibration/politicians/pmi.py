@@ -1,7 +1,7 @@
 """Analysis ``pmi`` on simulated lists.
 
-The table has one row per word, gender and reading (method variant); the smoothed variant has p.
-Without non-binary people, both genders of a word have the same p. The true value of an interval is
+The table has one row per word, gender and reading (method variant); p is given for the smoothed
+variant. Without non-binary people, p is equal for both genders. The true value of an interval is
 the PMI of the expected counts, as if there were infinitely many names. Words are in one language;
 the real run is simulated with one fortieth of its names.
 """

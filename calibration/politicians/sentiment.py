@@ -62,7 +62,7 @@ def _mean_shares(cell: meanings.Cell, shape: Shape, rng: Generator) -> Array:
     """Return the mean share of each sentiment over samples of as many names, (2, sentiments).
 
     Intervals should cover it. A third of the words that are in the lexica and in the lists of at
-    least five names is selected, by the PMI of counts plus 0.5. If there are no samples, nan.
+    least five names is selected, by the PMI of counts plus 0.5. Without samples, it is nan.
     """
     if not shape.samples:
         return np.full((2, len(SENTIMENTS)), np.nan)

@@ -131,7 +131,7 @@ def _parts(names: lists.Names) -> list[Bools]:
 def _of_part(
     best: Integers, names: lists.Names, part: Bools, sentiment: Integers
 ) -> tuple[Array, Array] | None:
-    """Return shares by gender, (2, sentiments), and the PMI between genders, (words,)."""
+    """Return shares, of shape (2, sentiments), and the PMI between genders, of shape (words,)."""
     gender = names.gender[names.bearer][part]
     if min((gender == MALE).sum(), (gender == FEMALE).sum()) < PARAMS["min_people"]:
         return None

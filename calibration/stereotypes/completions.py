@@ -65,7 +65,7 @@ class ListsShape(Params):
 
     @property
     def category(self) -> Integers:
-        """Return the index of each group's category, (groups,)."""
+        """Return the index of each group's category, an array of shape (groups,)."""
         return np.repeat(np.arange(len(self.categories)), list(self.categories.values()))
 
 
@@ -94,7 +94,7 @@ def vocabulary(shape: ListsShape, rng: Generator) -> Words:
 def scores(
     shape: ListsShape, words: Words, category: Integers, planted: Array, rng: Generator
 ) -> Array:
-    """Draw scores, (groups, templates, words).
+    """Draw scores, an array of shape (groups, templates, words).
 
     ``category``: index of each group's category, (groups,).
     ``planted``: planted effects on words in the lists of each group, (groups, words), nats.
@@ -120,7 +120,7 @@ def unions(scores: Array, words: Words, top: int, number: int, *, typical: bool 
 
 
 def profiles(unions: Bools, affects: Bools) -> Array:
-    """Return the share of each group's words that have each affect, (groups, affects)."""
+    """Return the share of each group's words with each affect, of shape (groups, affects)."""
     return np.asarray(unions.astype(np.float64) @ affects / unions.sum(axis=1)[:, None])
 
 

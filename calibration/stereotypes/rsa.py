@@ -59,7 +59,7 @@ PARAMS: dict[str, Any] = {"n_permutations": 999}
 
 
 def evoked(truth: Truth, shape: Shape, rng: Generator) -> list[Array]:
-    """Draw the effects of groups on affects in each model, (groups, affects), nats."""
+    """Draw the effects, in nats, of groups on affects in each model, of shape (groups, affects)."""
     size = (len(shape.category), len(AFFECTS))
     first = rng.normal(0, shape.evoked, size)
     result = [first]

@@ -1,10 +1,10 @@
 """Analysis ``shift`` on simulated lists before and after training.
 
-A training run adds normally distributed effects to the scores of words: some are common to all
-groups, for each word and for the words with each affect, others are specific to a group. With these
-spreads, the mean share of an affect varies over training runs about as much as the change of one
-group varies over groups. Simplifications: one share of the corpus, one model and ranking, and
-equally many articles.
+A training run adds normally distributed effects to the scores of words: some, for each word or for
+the words with an affect, are common to all groups; others are specific to one. With these spreads,
+the mean share of an affect varies over training runs about as much as the change of one group
+varies over groups. Simplifications: one share of the corpus, one model and ranking, and equally
+many articles.
 """
 
 from __future__ import annotations

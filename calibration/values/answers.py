@@ -136,7 +136,7 @@ def odds(shape: AnswersShape, model: Convictions, x: Array, rng: Generator) -> A
 
 
 def slopes(shape: AnswersShape) -> Array:
-    """Return the slopes of the lines, (methods, frames, forms)."""
+    """Return the slopes of the lines, an array of shape (methods, frames, forms)."""
     by_frame = np.add.outer(0.9 + 0.05 * np.arange(shape.frames), [0.0, 0.03])
     return np.stack([by_frame, by_frame])
 
@@ -179,7 +179,7 @@ def write(
 
 
 def centres(shape: AnswersShape) -> Array:
-    """Return the mean values of women and men minus 3, (2, axes)."""
+    """Return the mean values of women and men minus 3, an array of shape (2, axes)."""
     axes = np.arange(shape.axes)
     return np.stack([0.6 - 0.3 * axes, 0.4 - 0.2 * axes])
 
