@@ -17,6 +17,24 @@ from plumbline.probes.stereotypes.typicality import MEAN, READINGS
 SEED = 221
 SHARED = Path(__file__).parents[3] / "shared/data"
 PUBLISHED = SHARED / "published/stereotypes"
+FIGURE_1 = PUBLISHED / "figure1_points.csv"  # 8 categories, 9 models, 41 values of k
+NINE = (
+    *("bert-base-uncased", "bert-large-uncased", "bert-base-multilingual-uncased"),
+    *("roberta-base", "roberta-large", "xlm-roberta-base", "xlm-roberta-large"),
+    *("bart-base", "bart-large"),
+)
+# Attributes that the figure does not count, though the released file contains them.
+NOT_IN_FIGURE_1 = pl.any_horizontal(
+    pl.col("group") == "millennials",
+    *(
+        pl.col("query").str.ends_with(query) & (pl.col("attribute") == attribute)
+        for query, attribute in (
+            ("croatia so good at", "soccer"),
+            ("russians so good at", "hacking"),
+            ("swedes so good at", "english"),
+        )
+    ),
+)
 KNOWN = SHARED / "stereotypes/single_word_stereo_dataset.csv"
 PARAMS = Params(version="0.1.0", top_k=60, tested=[5, 20], n_permutations=199)
 
@@ -222,11 +240,14 @@ def said():
 
 @pytest.fixture(scope="module")
 def published(said, tmp_path_factory):
-    """Return the table of the lists and attributes that were released, by model."""
+    """Return the table of the lists and attributes that were released, by model.
 
-    @cache
-    def table(model):
+    With ``figure_1``, of the attributes that Figure 1 counts.
+    """
+
+    def table(model, *, figure_1=False):
         folder = tmp_path_factory.mktemp("published")
+        attributes = said.filter(~NOT_IN_FIGURE_1) if figure_1 else said
         rows = [
             (query, word, rank, score)
             for query, ranked in released(model).items()
@@ -245,11 +266,23 @@ def published(said, tmp_path_factory):
         for made in (home, folder / "stereotypes"):
             made.mkdir(parents=True)
         answers.write_parquet(home / "00000.parquet")
-        said.write_parquet(folder / "stereotypes/choenni2021.parquet")
+        attributes.write_parquet(folder / "stereotypes/choenni2021.parquet")
         depth = {"top_k": 200, "tested": [50, 100], "n_permutations": 99}
         return recall.run(inputs, PARAMS.model_copy(update=depth))["recall"]
 
-    return table
+    return cache(table)
+
+
+@pytest.mark.slow
+@pytest.mark.shared
+@pytest.mark.parametrize("model", NINE)
+def test_published_lists_give_every_point_of_figure_1(published, model):
+    points = pl.read_csv(FIGURE_1).filter(model=model)
+    figure = published(model, figure_1=True)
+    figure = figure.filter(reading="faithful", attributes="single word")
+    both = points.join(figure, on=["category", "k"])
+    assert len(both) == len(points) == 8 * 41
+    assert (both["recall"] - both["value"]).abs().max() < 1e-6
 
 
 @pytest.mark.slow
@@ -300,7 +333,7 @@ def test_faithful_recall_of_a_cased_model_counts_strings(published, said, model)
         for category, share in each.agg(pl.col("found").mean()).iter_rows():
             row = cell(published(model), "faithful", "single word", category, k)
             assert row["value"] == pytest.approx(share, abs=1e-6)
-    if model == "roberta-base":  # the paper's figure 1
+    if model == "roberta-base":
         for category, k, value in (("race", 50, 0.225), ("profession", 200, 0.755)):
             row = cell(published(model), "faithful", "single word", category, k)
             assert round(row["value"], 3) == value
