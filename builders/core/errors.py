@@ -175,7 +175,7 @@ def each(
     from concurrent.futures import ProcessPoolExecutor, as_completed
     from concurrent.futures.process import BrokenProcessPool
 
-    context, options = _context(environment, preload), (dict(environment),)
+    context, options = _context(environment, preload), ({**os.environ, **environment},)
     with ProcessPoolExecutor(number, context, initializer=_begin, initargs=options) as pool:
         places = {pool.submit(function, *values): n for n, values in enumerate(arguments)}
         try:
