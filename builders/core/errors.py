@@ -175,7 +175,7 @@ def each(
     from concurrent.futures import ProcessPoolExecutor, as_completed
     from concurrent.futures.process import BrokenProcessPool
 
-    context, options = _context(environment, preload), (dict(environment),)
+    context, options = _context(environment, preload), ({**os.environ, **environment},)
     with ProcessPoolExecutor(number, context, initializer=_begin, initargs=options) as pool:
         places = {pool.submit(function, *values): n for n, values in enumerate(arguments)}
         try:
@@ -197,14 +197,16 @@ def _context(environment: Mapping[str, str], preload: Sequence[str]) -> BaseCont
         return get_context("spawn")
     context = get_context("forkserver")
     context.set_forkserver_preload([*preload])
-    before = {name: os.environ.get(name) for name in environment}
+    before = {name: os.environ[name] for name in environment if name in os.environ}
     os.environ.update(environment)
-    forkserver.ensure_running()  # the server keeps the current environment
-    for name, value in before.items():
-        if value is None:
+    try:
+        forkserver.ensure_running()  # the server keeps the current environment
+    except OSError:  # its socket is in TMPDIR, whose path may be too long
+        return get_context("spawn")
+    finally:
+        for name in environment:
             del os.environ[name]
-        else:
-            os.environ[name] = value
+        os.environ.update(before)
     return context
 
 

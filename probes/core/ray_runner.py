@@ -76,8 +76,8 @@ def each(
                 yield job, ray.get(done[0])
             except RayTaskError as error:
                 raise error.cause from None
-            except RayError as error:
-                raise UserError(f"{arguments[job]}: {str(error).splitlines()[-1]}") from None
+            except RayError as error:  # arguments after the third may be thousands of texts
+                raise UserError(f"{arguments[job][:3]}: {str(error).splitlines()[-1]}") from None
 
 
 def _call(folder: str, function: Callable[..., T], values: tuple[Any, ...]) -> T:

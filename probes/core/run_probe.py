@@ -133,9 +133,8 @@ def run_models(command: str, models: Sequence[str], preload: str) -> None:
     Raises UserError if the command fails for any model; its error is printed to standard error.
     """
     number = min(len(models), len(os.sched_getaffinity(0)))
-    statuses = dict(
-        each(_run_model, [(command, model) for model in models], number, ALONE, [preload])
-    )
+    calls = [(command, model) for model in models]
+    statuses = dict(each(_run_model, calls, number, ALONE, [preload]))
     if failed := [model for index, model in enumerate(models) if statuses[index]]:
         raise UserError(f"{command} failed for {', '.join(failed)}: see above")
 

@@ -233,8 +233,10 @@ def admitted(name: str, where: str = "") -> Iterator[None]:
         raise UserError(f"{where}{wrong}")
     try:
         yield
-    except HfHubHTTPError as error:
-        if isinstance(error, absent) or error.response.status_code not in (401, 403, 404):
+    except OSError as error:
+        cause = error if isinstance(error, HfHubHTTPError) else error.__cause__
+        status = getattr(getattr(cause, "response", None), "status_code", 0)
+        if isinstance(cause, absent) or status not in (401, 403, 404):
             raise
         raise UserError(
             f"{where}{name} is gated, private or not on the Hub: request access at "

@@ -170,7 +170,7 @@ def pretrain(name: str, part: tuple[int, int] = (1, 1), spread: Spread | None = 
     facts = load(name).facts()  # this also checks the hashes of the files
     runs = sorted(chosen)
     if spread:
-        for _ in spread(_train, [(params, name, run, chosen[run], facts) for run in runs]):
+        for _ in spread(_train, [(name, run, facts, params, chosen[run]) for run in runs]):
             pass
     states: list[tuple[Path, Checkpoint]] = []
     lines: list[tuple[object, ...]] = []
@@ -178,7 +178,7 @@ def pretrain(name: str, part: tuple[int, int] = (1, 1), spread: Spread | None = 
     selected = runs[part[0] - 1 :: part[1]]
     with Bar(desc=f"pretrain {name}", total=len(selected), unit="training", disable=quiet) as bar:
         for run in selected:
-            saved, losses = _train(params, name, run, chosen[run], facts)
+            saved, losses = _train(name, run, facts, params, chosen[run])
             states += saved
             lines += _lines(saved[-1][1], losses)
             bar.update()
@@ -274,7 +274,7 @@ def _hash(text: str) -> bytes:
 
 
 def _train(
-    params: Params, name: str, run: Run, texts: list[str], facts: dict[str, str | int]
+    name: str, run: Run, facts: dict[str, str | int], params: Params, texts: list[str]
 ) -> tuple[list[tuple[Path, Checkpoint]], list[Loss]]:
     """Train a model once, or reuse the result of an interrupted run.
 

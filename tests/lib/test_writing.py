@@ -2,6 +2,8 @@
 
 import os
 import resource
+import subprocess
+import sys
 from contextlib import contextmanager
 
 import numpy as np
@@ -109,6 +111,24 @@ def test_each_passes_variables_and_reports_a_kill():
     assert names[0] not in os.environ
     with pytest.raises(UserError):
         list(each(os._exit, [(9,), (9,)], 1))
+
+
+def test_each_passes_variables_that_are_set_after_an_earlier_call():
+    code = "import os; from plumbline.builders.core.errors import each; "
+    code += "call = lambda: dict(each(os.getenv, [('LATER',)], 1, {}, ['json'])); "
+    code += "call(); os.environ['LATER'] = 'so'; print(call())"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "{0: 'so'}\n"
+
+
+def test_each_where_the_path_of_temporary_files_is_long(tmp_path):
+    folder = tmp_path / ("long" * 25)  # the path of a socket has at most 107 bytes
+    folder.mkdir()
+    code = "import os; from plumbline.builders.core.errors import each; E = {'A': 'b'}; "
+    code += "print(*each(os.getenv, [('A',)], 1, E, ['json']), 'A' in os.environ)"
+    command, env = [sys.executable, "-c", code], os.environ | {"TMPDIR": str(folder)}
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
+    assert done.stdout == "(0, 'b') False\n"
 
 
 @pytest.mark.parametrize(

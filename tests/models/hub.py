@@ -23,7 +23,7 @@ def refusal(path: str, closed: dict[str, str]):
         if how == "private":
             return 401, {"X_Error_Code": "RepoNotFound"}
         if "/resolve/" in path:  # of a gated model its page and the list of its files show
-            return 401, {"X_Error_Code": "GatedRepo"}
+            return (403, {}) if how == "forbidden" else (401, {"X_Error_Code": "GatedRepo"})
     return None
 
 
@@ -31,7 +31,7 @@ def refusal(path: str, closed: dict[str, str]):
 def hub(models: dict[str, Path], closed: dict[str, str] | None = None):  # noqa: C901
     """Serve folders as models at one revision; yield the endpoint and the requests so far.
 
-    Those that are ``closed`` are gated or private, and requests come without a token.
+    Those that are ``closed`` are gated, private or forbidden to the token of the requests.
     """
     asked: list[str] = []
 

@@ -82,6 +82,7 @@ def test_weights_and_probe_of_a_hub_model(built, tmp_path, model):
     [
         ("f" * 40, {}, f"{ID} at ffff"),
         (REVISION, {ID: "gated"}, f"{ID} is gated"),
+        (REVISION, {ID: "forbidden"}, f"{ID} is gated"),
         (REVISION, {ID: "private"}, f"{ID} is gated, private"),
     ],
 )

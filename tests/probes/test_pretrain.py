@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import polars as pl
 import pytest
@@ -13,11 +14,13 @@ from models.tiny import answers, bert, byte_level, save, wordpiece
 from models.tiny_causal import gpt2
 from placed import hashes, validated
 from pydantic import ValidationError
+from ray.exceptions import RayError
 
 from plumbline.builders.core import parquet
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.corpora.build import SCHEMA
 from plumbline.probes.commands.check_params import check
+from plumbline.probes.core import ray_runner
 from plumbline.probes.models.load import pin
 from plumbline.probes.training import pretrain as module
 from plumbline.probes.training import train as tune
@@ -301,6 +304,20 @@ def test_pretrain_on_ray(place):
     place(seeds=[1, 2], epochs=1)
     alone = by_command("masked").rename("alone")
     assert hashes(by_command("masked", "--runner", "ray", "--workers", "2")) == hashes(alone)
+
+
+def test_a_dead_call_on_ray_is_named_without_its_texts(place, monkeypatch):
+    def get(_):
+        raise RayError("first line\nit died")
+
+    place(seeds=[1], epochs=1)
+    task = SimpleNamespace(remote=lambda *_: "job")
+    parts = {"init": dict, "shutdown": dict, "cluster_resources": dict, "get": get}
+    parts |= {"remote": lambda **_: lambda _: task, "wait": lambda jobs, **_: (jobs, [])}
+    monkeypatch.setattr(ray_runner, "ray", SimpleNamespace(**parts))
+    with pytest.raises(UserError, match=r"^\('masked', Run\(.*: it died$") as caught:
+        pretrain("masked", spread=ray_runner.each)
+    assert not [text for own in TEXTS.values() for text in own if text in str(caught.value)]
 
 
 def test_pretrain_max_tokens(place):
