@@ -57,7 +57,7 @@ def compare(
         If fewer than two models are given, two names are equal, or the datasets differ.
     """
     require_models([str(m) for m in names or models if isinstance(m, str | Path)], len(models))
-    if "name" in options or len(names) not in (0, len(models)):
+    if {"name", "model"} & {*options} or len(names) not in (0, len(models)):
         raise UserError("compare: `names` must contain one name for each model")
     results = []
     for number, model in enumerate(models):

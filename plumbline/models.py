@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import tempfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -61,18 +62,19 @@ def save_loaded(model: Any, tokenizer: Any, name: str, into: Path) -> tuple[Path
     if tokenizer is None and isinstance(model, tuple) and len(model) == 2:
         model, tokenizer = model
     if not hasattr(model, "save_pretrained"):
-        what = "neither a folder, an id of the Hub, nor a model of transformers"
-        raise UserError(f"{type(model).__name__}: {what}")
+        raise UserError(f"{type(model).__name__}: neither a folder, Hub id, nor transformers model")
     if hasattr(model, "merge_and_unload"):
         raise UserError("the model is a peft adapter; pass the result of merge_and_unload()")
     if not hasattr(tokenizer, "save_pretrained"):
         raise UserError("the tokenizer of the loaded model is missing; pass tokenizer=...")
-    address = getattr(model.config, "_name_or_path", "") or "model"
-    name = name or _params_name(Path(str(address)).name)
+    name = name or _params_name(Path(getattr(model.config, "_name_or_path", None) or "").name)
     folder = into / "model" / name
-    shutil.rmtree(folder, ignore_errors=True)
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{name}-") as top:
+        model.save_pretrained(partial := Path(top) / name)
+        tokenizer.save_pretrained(partial)
+        shutil.rmtree(folder, ignore_errors=True)
+        partial.rename(folder)
     return folder, name
 
 

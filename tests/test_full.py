@@ -91,6 +91,17 @@ def test_check_full_reports_what_only_the_user_has(project, monkeypatch):
     assert len(problems) == len([*pinned, command, *files, *keys, contact])
 
 
+def test_check_full_finds_user_file_with_accents(project):
+    (project / "private").mkdir()
+    (project / "private/questões.csv").touch()
+    text = FULL.read_text(encoding="utf-8").replace("pi34.csv", "questões.csv")
+    (project / "mine.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(UserError) as caught:
+        check_with(Path("mine.yaml"), DAY, fetched=False)
+    assert "private/kopecky2022.csv" in str(caught.value)
+    assert "private/quest" not in str(caught.value)
+
+
 @pytest.fixture
 def mine(project, monkeypatch):
     """A project in which the user has brought what is asked for; return the file to use."""

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from multiprocessing.context import BaseContext
 
 UNWRITTEN = (
-    "{path}: could not be written ({why}); free some space, and run the same command again to "
-    "continue"
+    "{path}: could not be written ({why}); free some space or use a writable folder, and run the "
+    "same command again to continue"
 )
 DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO}
 FULL = re.compile("No space left on device|Disk quota exceeded|File too large")

@@ -76,8 +76,7 @@ def check() -> None:
 def refuse(file: str, problems: Sequence[str]) -> None:
     """Raise UserError if a file has problems; the message lists all of them."""
     if problems:
-        head = f"{file}: {len(problems)} problem(s) to fix:"
-        raise UserError("\n  ".join([head, *problems]))
+        raise UserError("\n  ".join([f"{file}: {len(problems)} problem(s) to fix:", *problems]))
 
 
 def problems_of(path: Path, source: str = FILE.name, *, fetched: bool = True) -> list[str]:
@@ -96,11 +95,9 @@ def problems_of(path: Path, source: str = FILE.name, *, fetched: bool = True) ->
         check_sections(known | {f"models.{name}": Model for name in names}, path)
     except UserError as problem:
         problems += map(str.strip, str(problem).splitlines()[1:])
-    for key, folder in (absent_snapshots(tree) if fetched else {}).items():
-        command = "(python -m plumbline.builders fetch SOURCE)"
-        problems.append(
-            f"{key}: no whole snapshot in {folder}; fetch one {command} or `dvc pull` it"
-        )
+    advice = "fetch one (python -m plumbline.builders fetch SOURCE) or `dvc pull` it"
+    absent = absent_snapshots(tree) if fetched else {}
+    problems += [f"{k}: no whole snapshot in {folder}; {advice}" for k, folder in absent.items()]
     parts = [_models(tree, source), _unknown(tree, known)]
     models = tree.get("models") or {}
     if isinstance(models, dict):
@@ -122,8 +119,9 @@ def _unknown(tree: dict[str, Any], classes: dict[str, type[Params]]) -> Iterator
     known = sorted({"models", *sectioned, *classes})
     keys = [*map(str, tree), *(f"{top}.{name}" for top in sectioned for name in at(tree, top))]
     for key in sorted({*keys} - {*known}):
-        nearest = get_close_matches(key, known, 1, cutoff=0.8)
-        hint = f"; did you mean {nearest[0]}?" if nearest else ""
+        above, _, last = key.rpartition(".")
+        among = {n.rpartition(".")[2]: n for n in known if n.rpartition(".")[0] == above}
+        hint = "".join(f"; did you mean {among[n]}?" for n in get_close_matches(last, among, 1))
         yield f"{key}: unknown section{hint}; docs/params.md lists all sections"
 
 

@@ -204,7 +204,7 @@ def _missing(tree: dict[str, Any], *, mirror: bool) -> Iterator[str]:
     if sources and not mirror and not at(tree, "sources", "politeness").get("contact"):
         yield "sources.politeness.contact: empty; write your e-mail address or URL into params.yaml"
     for source in sources:
-        settings = json.dumps(at(tree, "sources").get(source), default=str)
+        settings = json.dumps(at(tree, "sources").get(source), ensure_ascii=False, default=str)
         for file in dict.fromkeys(PRIVATE.findall(settings)):
             if not Path(file).is_file():
                 yield f"sources.{source}: no file {file}; docs/datasets describes its layout"

@@ -69,6 +69,7 @@ def test_compare_export(apart, tmp_path):
         (("world-values", "world-values"), {}),
         (("world-values", "world-values-null"), {"names": ["a"]}),
         (("world-values", "world-values-null"), {"name": "a"}),
+        (("world-values", "world-values-null"), {"model": "a"}),
     ],
 )
 def test_compare_rejects_wrong_models(models, options):

@@ -1,11 +1,12 @@
 """Problems with models that their config and file names reveal before anything is built."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
 
 from plumbline.builders.core.errors import UserError
-from plumbline.models import find
+from plumbline.models import find, save_loaded
 from plumbline.probes.models import load
 from plumbline.studies import fitting
 
@@ -78,3 +79,25 @@ def test_find_folder_named_like_a_control(tmp_path):
     assert found.name == "my-world-planted"
     assert found.entry is not None
     assert find("world-planted").entry is None
+
+
+def test_failed_save_of_loaded_model_keeps_the_last_one(tmp_path):
+    def saved(name, text):
+        def save(folder):
+            folder.mkdir(exist_ok=True)
+            (folder / name).write_text(text, encoding="utf-8")
+
+        return SimpleNamespace(save_pretrained=save, config=SimpleNamespace(_name_or_path="a/b.1"))
+
+    def fails(_):
+        raise OSError(28, "No space left on device")
+
+    folder, name = save_loaded(saved("model", "1"), saved("tokenizer", "1"), "", tmp_path)
+    assert name == "b-1"
+    with pytest.raises(OSError, match="No space"):
+        save_loaded(saved("model", "2"), SimpleNamespace(save_pretrained=fails), "", tmp_path)
+    assert {path.name: path.read_text() for path in folder.iterdir()} == {
+        "model": "1",
+        "tokenizer": "1",
+    }
+    assert list(folder.parent.iterdir()) == [folder]

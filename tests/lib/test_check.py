@@ -27,6 +27,7 @@ def test_check_reports_problems_of_all_sections_at_once(project):
     def spoil(params):
         params["analysis"]["pmi"]["sede"] = 1
         params["analysis"]["pim"] = {}
+        params["sources"]["hn"] = {}
         params["datasets"]["words"] |= {"langauges": ["en"], "snapshot": "data/raw/ud/2020-01-01"}
         params["datasets"]["politicians"]["born_to"] = "1800-01-01"
         params["derived"]["corpora"]["snapshots"]["reddit"] = "data/raw/reddit/2020-01-01"
@@ -40,6 +41,7 @@ def test_check_reports_problems_of_all_sections_at_once(project):
     for problem in (
         "analysis.pmi.sede: unknown key",
         "analysis.pim: unknown section; did you mean analysis.pmi?",
+        "sources.hn: unknown section; docs/params.md lists all sections",
         "datasets.words.langauges: unknown key",
         "datasets.words.snapshot: no whole snapshot in data/raw/ud/2020-01-01",
         "born_from is after born_to",
