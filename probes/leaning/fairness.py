@@ -153,7 +153,7 @@ def _differences(case: Case, weights: Floats, params: Params) -> Tables:
 def _pairs(case: Case, params: Params) -> list[tuple[State, State]]:
     """Return pairs to compare: checkpoint with model itself, with control, and left with right."""
     pairs: dict[tuple[State, State], None] = {}
-    for state in set(case.states) - {ITSELF}:
+    for state in (state for state in case.states if state != ITSELF):
         sides = zip(params.left, params.right, strict=True)
         partners = (right for corpus, right in sides if corpus == state.corpus)
         corpora = (params.against(state.corpus), *partners)
