@@ -144,9 +144,8 @@ def _differences(case: Case, weights: Floats, params: Params) -> Tables:
             clusters = int(case.clusters(member).max()) + 1
             by_metric = np.moveaxis(trainings, -1, 0)
             contrasts = [_over_trainings(x, clusters, params.confidence) for x in by_metric]
-            columns = state._asdict() | {"baseline": baseline.corpus, "level": level}
-            columns |= {"group": group, "runs": len(difference)}
-            table = contrast_table(contrasts, clusters, **columns)
+            columns = state._asdict() | {"baseline": baseline.corpus, "runs": len(difference)}
+            table = contrast_table(contrasts, clusters, level=level, group=group, **columns)
             yield "differences", table if tested else table.with_columns(p=None)
 
 

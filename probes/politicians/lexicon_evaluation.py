@@ -268,8 +268,7 @@ def _rows(
             first = guess
         else:
             less = classification.difference(true, first, guess, **paired)
-            p = less.p, less.p_macro_f1
-            yield from _measured("differences", name, less[:2], params, p=p)
+            yield from _measured("differences", name, less[:2], params, p=(less.p, less.p_macro_f1))
 
 
 def _measured(
