@@ -145,5 +145,6 @@ def rate(hits: Array, trials: Array, confidence: float = 0.95) -> tuple[float, f
     number = max(1, round(number if several else clusters))
     if variance > 0 and several:  # the variance is estimated from few replicates, so t replaces z
         confidence = float(2 * ndtr(stdtrit(clusters - 1, (1 + confidence) / 2)) - 1)
-    interval = wilson(share * number, number, confidence)
+    with np.errstate(invalid="ignore"):  # two replicates may give a confidence that rounds to 1
+        interval = wilson(share * number, number, confidence)
     return share, interval.low, interval.high

@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 
 from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.snapshot import writing
 from plumbline.probes.leaning.choices import refused
 
 if TYPE_CHECKING:
@@ -51,9 +52,9 @@ def draw(model: str, into: Path, number: int = 110, annotators: int = 3) -> list
         raise UserError(f"{existing}: already exists, perhaps with labels; choose another folder")
     rows = _answers(model).sort("key").head(number)
     table = rows.select("key", prompt="text", response="response", label=pl.lit(""))
-    into.mkdir(parents=True, exist_ok=True)
     for sheet in sheets:
-        table.write_csv(sheet)
+        with writing(sheet) as part:
+            table.write_csv(part)
     return sheets
 
 
@@ -75,7 +76,7 @@ def score(model: str, sheets: Sequence[Path]) -> Agreement:
     rows = _answers(model).filter(pl.col("key").is_in(list(clear)))
     majority = [clear[key] for key in rows["key"]]
     accuracy = {
-        reading: float((_judged(rows, reading) == majority).sum() / len(clear or [float("nan")]))
+        reading: float((_judged(rows, reading) == majority).sum() / (len(clear) or np.nan))
         for reading in SIDES
     }
     with np.errstate(invalid="ignore"):

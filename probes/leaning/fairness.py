@@ -144,16 +144,15 @@ def _differences(case: Case, weights: Floats, params: Params) -> Tables:
             clusters = int(case.clusters(member).max()) + 1
             by_metric = np.moveaxis(trainings, -1, 0)
             contrasts = [_over_trainings(x, clusters, params.confidence) for x in by_metric]
-            columns = state._asdict() | {"baseline": baseline.corpus, "level": level}
-            columns |= {"group": group, "runs": len(difference)}
-            table = contrast_table(contrasts, clusters, **columns)
+            columns = state._asdict() | {"baseline": baseline.corpus, "runs": len(difference)}
+            table = contrast_table(contrasts, clusters, level=level, group=group, **columns)
             yield "differences", table if tested else table.with_columns(p=None)
 
 
 def _pairs(case: Case, params: Params) -> list[tuple[State, State]]:
     """Return pairs to compare: checkpoint with model itself, with control, and left with right."""
     pairs: dict[tuple[State, State], None] = {}
-    for state in set(case.states) - {ITSELF}:
+    for state in (state for state in case.states if state != ITSELF):
         sides = zip(params.left, params.right, strict=True)
         partners = (right for corpus, right in sides if corpus == state.corpus)
         corpora = (params.against(state.corpus), *partners)

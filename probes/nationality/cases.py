@@ -230,13 +230,13 @@ def split_halves(ranks: Ranks, case: Case) -> Case:
     after, before = case.by_name("", odd), case.by_name("_other", odd)
     mask = np.abs(after - before) == 1
     case, swapped = case.where(mask), (after == 0)[mask]
-    names = case.names.to_numpy().astype(str)  # first two columns: the inserted name
-    names = np.where(swapped[:, None], names[:, [2, 3, 0, 1]], names)
-    return case._replace(
-        names=pl.DataFrame(names, case.names.schema),
-        row=np.where(swapped, case.compared, case.row),
-        compared=np.where(swapped, case.row, case.compared),
+    columns = case.names.columns  # the first two belong to the inserted name
+    names = case.names.with_columns(
+        pl.when(pl.lit(pl.Series(swapped))).then(other).otherwise(name).alias(name)
+        for name, other in zip(columns, columns[2:] + columns[:2], strict=True)
     )
+    row, compared = np.where(swapped, [case.compared, case.row], [case.row, case.compared])
+    return case._replace(names=names, row=row, compared=compared)
 
 
 def read_ranks(folder: Path, countries: Sequence[str]) -> Ranks:

@@ -208,8 +208,9 @@ def names(folder: Path, language: str, shard: int, shards: int) -> dict[str, lis
     The shard depends only on the name, so that all people with the same name share one prompt.
     """
     people = pl.read_parquet(folder / f"{language}.parquet", columns=["qid", "name"])
-    items = people.group_by("name", maintain_order=True).all().sort("name").iter_rows()
-    return {name: qids for name, qids in items if zlib.crc32(name.encode()) % shards == shard}
+    chosen = [zlib.crc32(name.encode()) % shards == shard for name in people["name"]]
+    people = people.filter(pl.Series(chosen, dtype=pl.Boolean))
+    return dict(people.group_by("name", maintain_order=True).all().sort("name").iter_rows())
 
 
 def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard]:

@@ -186,7 +186,7 @@ def cuts(scores: Floats, labels: Labels, otherwise: int = NEUTRAL) -> tuple[floa
         raise ValueError("no text has a word of the lexicon")
     places = np.unique(np.quantile(finite_scores, np.linspace(0, 1, PLACES)).round(6)).tolist()
     pairs = list(combinations_with_replacement(places, 2))
-    cells = [labels * 3 + classify(scores, *pair, otherwise) for pair in pairs]
+    cells = (labels * 3 + classify(scores, *pair, otherwise) for pair in pairs)
     tables = np.stack([np.bincount(cell, minlength=9) for cell in cells]).reshape(-1, 3, 3)
     total = np.maximum(tables.sum(axis=1) + tables.sum(axis=2), 1)
     f1 = (2 * tables.diagonal(axis1=1, axis2=2) / total).mean(axis=1)
@@ -268,8 +268,7 @@ def _rows(
             first = guess
         else:
             less = classification.difference(true, first, guess, **paired)
-            p = less.p, less.p_macro_f1
-            yield from _measured("differences", name, less[:2], params, p=p)
+            yield from _measured("differences", name, less[:2], params, p=(less.p, less.p_macro_f1))
 
 
 def _measured(

@@ -73,7 +73,7 @@ def wilson(hits: float, n: int, confidence: float = 0.95) -> Estimate:
     if not 0 <= hits <= n or n < 1:
         raise ValueError(f"wilson: {hits} of {n} is not a proportion")
     low, high = _score_limits(np.float64(hits / n), n, confidence)
-    return Estimate(hits / n, float(low), float(high), n)
+    return Estimate(hits / n, max(0.0, float(low)), min(1.0, float(high)), n)  # not nan if z is inf
 
 
 def _score_limits(share: Any, n: Any, confidence: float) -> tuple[Floats, Floats]:

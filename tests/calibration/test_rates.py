@@ -66,6 +66,10 @@ def test_rate_of_dependent_trials_counts_replicates():
     assert high_of_many - low_of_many == pytest.approx(high - low, rel=0.1)
 
 
+def test_rate_of_two_replicates_that_differ_is_unknown():
+    assert rate(np.array([1.0, 8.0]), np.full(2, 10.0)) == (0.45, 0.0, 1.0)
+
+
 def test_rows_of_a_valid_test_are_within_bounds():
     table = z_tests()
     (line,) = error_rates.lines(table)

@@ -115,6 +115,8 @@ def test_differences_are_those_of_the_overall_values(tables):
         assert row["low"] <= row["value"] <= row["high"]
         assert row["runs"] == 5
     assert set(tables["differences"]["group"]) == {"all", *GROUPS}
+    order = rows["corpus"].unique(maintain_order=True).to_list()
+    assert order == sorted(order)  # equal in each run
 
 
 def test_differences_planted_sign_and_size(tables):

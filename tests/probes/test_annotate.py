@@ -53,6 +53,9 @@ def test_score_of_drawn_sheets(answers):
     assert found.accuracy["faithful"] == pytest.approx(0.5, abs=0.12)
     label(sheets[2], right)
     assert annotate.score("m", sheets).kappa == 1
+    for sheet in sheets:
+        label(sheet, pl.lit("none"))
+    assert np.isnan(annotate.score("m", sheets).accuracy["corrected"])  # no answer is clear
 
 
 def _yes(sheet):
