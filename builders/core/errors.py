@@ -175,7 +175,7 @@ def each(
     from concurrent.futures import ProcessPoolExecutor, as_completed
     from concurrent.futures.process import BrokenProcessPool
 
-    context, options = _context(environment, preload), (dict(environment),)
+    context, options = _context(environment, preload), ({**os.environ, **environment},)
     with ProcessPoolExecutor(number, context, initializer=_begin, initargs=options) as pool:
         places = {pool.submit(function, *values): n for n, values in enumerate(arguments)}
         try:
@@ -211,6 +211,7 @@ def _context(environment: Mapping[str, str], preload: Sequence[str]) -> BaseCont
 def _begin(environment: dict[str, str]) -> None:
     from multiprocessing import parent_process
 
+    os.environ.clear()  # the server's environment may be that of an earlier call
     os.environ.update(environment)
     parent = parent_process()
     assert parent is not None

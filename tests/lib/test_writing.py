@@ -111,6 +111,14 @@ def test_each_passes_variables_and_reports_a_kill():
         list(each(os._exit, [(9,), (9,)], 1))
 
 
+def test_each_with_preloaded_modules_passes_current_variables(monkeypatch):
+    names = ["PLUMBLINE_TOLD", "PLUMBLINE_SET_LATER"]
+    asked, preload = [(name,) for name in names], ["json"]
+    assert dict(each(os.getenv, asked, 1, {names[0]: "so"}, preload)) == {0: "so", 1: None}
+    monkeypatch.setenv(names[1], "now")
+    assert dict(each(os.getenv, asked, 1, {}, preload)) == {0: None, 1: "now"}
+
+
 @pytest.mark.parametrize(
     "text", ["", "schema: '2.0'\nstages:\n  a:\n    cmd: x\n    deps:\n    -", "a: ["]
 )
