@@ -60,9 +60,7 @@ def accept(name: str) -> str:
     profiles = json.loads(FILE.read_text("utf-8"))
     if not (version := _version(folder)):
         raise UserError(f"{folder}: does not state its inputs; build it again")
-    profiles[version] = {
-        config: profile(schema.config(config), frame) for config, frame in frames(folder)
-    }
+    profiles[version] = {c: profile(schema.config(c), frame) for c, frame in frames(folder)}
     text = json.dumps(profiles, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
     write_bytes(FILE, text.encode())
     return version

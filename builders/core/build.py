@@ -16,9 +16,8 @@ from plumbline.builders.core.snapshot import Snapshot, manifest_digests
 def build(name: str, module: ModuleType) -> parquet.Counts:
     """Build a dataset into ``data/datasets/NAME``.
 
-    A dataset is built from the snapshot named in its params. If its module
-    defines ``SOURCES``, it is built from one snapshot of each source; if its module defines
-    ``INPUTS``, from the folders of these datasets, which must be validated.
+    A dataset is built from the snapshot in its params; if its module defines ``SOURCES``, from one
+    snapshot of each; if ``INPUTS``, from the folders of these datasets, which must be validated.
 
     Raises UserError if the params, a snapshot or the removal list is invalid, an input is not
     validated, or a required config has no rows.

@@ -213,6 +213,7 @@ def _context(environment: Mapping[str, str], preload: Sequence[str]) -> BaseCont
 def _begin(environment: dict[str, str]) -> None:
     from multiprocessing import parent_process
 
+    os.environ.clear()  # the server's environment may be that of an earlier call
     os.environ.update(environment)
     parent = parent_process()
     assert parent is not None

@@ -101,9 +101,7 @@ class Schema:
                 return pa.list_(pa.field("element", kind(LISTS[name])))
             return pa.type_for_alias({"label": "int64", "category": "string"}.get(name, name))
 
-        return pa.schema(
-            [pa.field(c.name, kind(c.kind), nullable=c.nullable) for c in self.columns]
-        )
+        return pa.schema(pa.field(c.name, kind(c.kind), nullable=c.nullable) for c in self.columns)
 
     def features(self) -> list[dict[str, Any]]:
         """Return the features of the columns, for the YAML block of a card on the Hub."""

@@ -125,12 +125,16 @@ def resume(begun: Path, request: dict[str, Any]) -> None:
     Raises UserError if the fetch was begun with other parameters.
     """
     folder, manifest, files, stored = begun.parent, begun.with_name(MANIFEST), {}, request
-    with reading(folder, "remove the folder and fetch again"):
+    try:
         if manifest.is_file():
             facts = json.loads(manifest.read_text(encoding="utf-8"))
-            files, stored = facts["files"], facts["request"]
+            files, stored = dict(facts["files"]), dict(facts["request"])
         elif begun.is_file():
-            stored = json.loads(begun.read_text(encoding="utf-8"))
+            stored = dict(json.loads(begun.read_text(encoding="utf-8")))
+    except (ValueError, TypeError, KeyError) as error:
+        raise UserError(
+            f"{folder}: damaged ({error}); remove the folder and fetch again"
+        ) from error
     if any(stored.get(key) != request.get(key) for key in {*request, "mirror"}):
         raise UserError(
             f"{folder}: contains a fetch with other parameters; restore those in params.yaml, or "

@@ -31,6 +31,7 @@ GENDER = {
     **dict.fromkeys(("f", "woman", "women", "female", "females", "cisgender female"), "female"),
     **dict.fromkeys(("non-binary", *OTHER, "transgender female", "transgender male"), "non-binary"),
 }
+FRAME = {"name", "gender"}  # columns that mark a data frame, given as lists
 NAME = {"name", "names", "label", "labels", "politician", "person"}
 TOLD = {"language", "lang", "gender", "sex"}  # words in keys that mark a language or gender
 BESIDE = NAME | {"code", "or", "of", "item"}  # further words in such keys
@@ -59,9 +60,7 @@ def entries(text: str, items: Mapping[str, str]) -> Iterator[Entry]:
     [('fr', 'Ada', 'female', 'Q1')]
     """
     genders = {**GENDER, **items}
-    people = list(
-        _people(parsed(text), {word.lower(): word for word in genders}, "", "", named=False)
-    )
+    people = list(_people(parsed(text), {w.lower(): w for w in genders}, "", "", named=False))
     if not people:
         raise ValueError(
             "no name with a language and a gender found; write it as CSV with the columns "
@@ -80,6 +79,9 @@ def _people(
     elif isinstance(node, list):
         for inner in node:
             yield from _people(inner, genders, language, gender, named=named)
+    elif isinstance(node, dict) and node.keys() >= FRAME and {*map(type, node.values())} == {list}:
+        rows = [dict(zip(node, row, strict=True)) for row in zip(*node.values(), strict=False)]
+        yield from _people(rows, genders, language, gender, named=False)
     elif isinstance(node, dict):
         keys = {key: {word.lower() for word in WORDS.findall(str(key))} for key in node}
         telling = [k for k, words in keys.items() if words & TOLD and words <= TOLD | BESIDE]

@@ -16,6 +16,7 @@ from typing import Any
 
 from plumbline.builders.core import parquet
 from plumbline.builders.core.params import yaml_of
+from plumbline.builders.core.parquet import REJECTED
 from plumbline.builders.core.schema import LISTS, Schema
 from plumbline.builders.core.snapshot import digest
 from plumbline.builders.release import facts as known
@@ -67,13 +68,9 @@ def describe(facts: Facts, front: dict[str, Any], files_at: str = "") -> dict[st
         size = {"contentSize": f"{path.stat().st_size} B"}
         file = _node("FileObject", inside, **address, **size, **FORMAT, sha256=digest(path))
         description["distribution"].append(file)
-    rejects = {"rejects": parquet.REJECTED} if (folder / parquet.REJECTS).is_file() else {}
+    rejects = {"rejects": REJECTED} if (folder / parquet.REJECTS).is_file() else {}
     for config, schema in {**facts.built.schemas, **rejects}.items():
-        pattern = (
-            parquet.REJECTS
-            if schema is parquet.REJECTED
-            else facts.built.files.format(config=config)
-        )
+        pattern = parquet.REJECTS if schema is REJECTED else facts.built.files.format(config=config)
         inner = sorted(path.relative_to(folder).as_posix() for path in folder.glob(pattern))
         source = {"fileObject": {"@id": inner[0]}}
         if len(inner) > 1:  # shards, which are not in an archive
@@ -126,9 +123,7 @@ def _node(kind: str, identity: str, name: str = "", **more: Any) -> dict[str, An
 def _records(config: str, schema: Schema, source: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield the record set of a config's rows, and one for the codes of each label column."""
     rows = f"The rows of config {config}."
-    rows = (
-        "Input rows that are not in the dataset, by reason." if schema is parquet.REJECTED else rows
-    )
+    rows = "Input rows that are not in the dataset, by reason." if schema is REJECTED else rows
     key = [{"@id": f"{config}/{name}"} for name in schema.key]
     fields = []
     for column in schema.columns:

@@ -34,9 +34,7 @@ def publish(named: str, repo: str, version: str, *, dry: bool) -> None:
     token, params = os.environ.get(TOKEN) or None, publishing()
     needed = {
         f"--repo {repo}: not a repository; write it as OWNER/NAME": REPO.fullmatch(repo),
-        f"--version {version}: no version; write three numbers, such as 1.2.0": VERSION.fullmatch(
-            version
-        ),
+        f"--version {version}: write three numbers, such as 1.2.0": VERSION.fullmatch(version),
         f"{TOKEN}: not set; export a token that may write to {repo}": dry or token,
         "params.yaml, publish.contact: empty; write an address for removal requests": dry
         or params.contact,

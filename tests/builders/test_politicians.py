@@ -239,6 +239,11 @@ LAYOUTS = {
         "Q5": {"gender": [WOMAN], "labels": {"en": ADA, "ru": ANNA}, "occupation": "politician"},
         "Q7": {"gender": "M", "labels": {"en": BO}},
     },
+    "columns": {
+        "language": ["en", "en", "ru"],
+        "name": [ADA, BO, ANNA],
+        "gender": ["female", "male", "female"],
+    },
 }
 
 

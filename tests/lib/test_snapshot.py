@@ -7,6 +7,7 @@ from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.snapshot import (
     MANIFEST,
     Snapshot,
+    resume,
     write_bytes,
     write_gzip,
     write_manifest,
@@ -56,6 +57,14 @@ def test_open_without_provenance(folder, key):
     (folder / MANIFEST).write_text(json.dumps(tree), "utf-8")
     with pytest.raises(UserError):
         Snapshot.open(folder)
+
+
+@pytest.mark.parametrize("tree", [[], None, {"files": {}}, {"files": None, "request": {}}])
+@pytest.mark.parametrize("name", [MANIFEST, ".request.json"])
+def test_resume_with_a_damaged_record(tmp_path, tree, name):
+    (tmp_path / name).write_text(json.dumps(tree), "utf-8")
+    with pytest.raises(UserError):
+        resume(tmp_path / ".request.json", {"seed": 1})
 
 
 def test_write_manifest_lists_files(folder):

@@ -113,12 +113,12 @@ def test_each_passes_variables_and_reports_a_kill():
         list(each(os._exit, [(9,), (9,)], 1))
 
 
-def test_each_passes_variables_that_are_set_after_an_earlier_call():
-    code = "import os; from plumbline.builders.core.errors import each; "
-    code += "call = lambda: dict(each(os.getenv, [('LATER',)], 1, {}, ['json'])); "
-    code += "call(); os.environ['LATER'] = 'so'; print(call())"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "{0: 'so'}\n"
+def test_each_with_preloaded_modules_passes_current_variables(monkeypatch):
+    names = ["PLUMBLINE_TOLD", "PLUMBLINE_SET_LATER"]
+    asked, preload = [(name,) for name in names], ["json"]
+    assert dict(each(os.getenv, asked, 1, {names[0]: "so"}, preload)) == {0: "so", 1: None}
+    monkeypatch.setenv(names[1], "now")
+    assert dict(each(os.getenv, asked, 1, {}, preload)) == {0: None, 1: "now"}
 
 
 def test_each_where_the_path_of_temporary_files_is_long(tmp_path):

@@ -144,6 +144,12 @@ def test_fetch_autocomplete_without_an_absent_engine(address, groups, tmp_path):
         with pytest.raises(UserError):
             fetched(server.address, groups, into, SHORT)
         before = len(server.asked)
+        answers = into / "answers" / "google" / "en.jsonl.gz"
+        whole = answers.read_bytes()
+        answers.write_bytes(whole[:-9])
+        with pytest.raises(UserError, match="remove the folder"):
+            fetched(server.address, groups, into, SHORT, absent=["yahoo"])
+        answers.write_bytes(whole)
         fetched(server.address, groups, into, SHORT, absent=["yahoo"])
         assert len(server.asked) == before  # the other engines had answered
     manifest = Snapshot.open(into).manifest

@@ -50,11 +50,9 @@ def across(_: Params, folder: Path) -> list[suite.Table]:
         others = [listed for (c, p), listed in sets.items() if c != country and p == part]
         swapped = [listed for (c, p), listed in sets.items() if c != country and p != part]
         nearest = max((len(names & o) / len(names | o) for o in others), default=0.0)
-        own_kind, other_kind = (
-            sum(len(names & o) for o in countries) for countries in (others, swapped)
-        )
-        fine = other_kind <= max(own_kind, len(names) // 2)
-        row = (country, "last" if part else "first", round(nearest, 4), own_kind, other_kind)
+        own, other = (sum(len(names & o) for o in countries) for countries in (others, swapped))
+        fine = other <= max(own, len(names) // 2)
+        row = (country, "last" if part else "first", round(nearest, 4), own, other)
         rows.append((*row, nearest < ALIKE, fine))
     columns = "country names nearest here_elsewhere other_kind_elsewhere its_own of_its_kind"
     return [suite.listed("others", columns, rows, 5)]

@@ -37,6 +37,9 @@ COLUMNS = (
 SCHEMA = Schema(COLUMNS, key=("article",))
 COUNTS = ("outlet leaning",)  # columns tabulated in the card
 
+Counts = Counter[tuple[str, str]]  # by outlet and reason
+Lines = defaultdict[str, Counter[int]]  # number of articles per line, by outlet
+
 
 class Control(Section):
     """The corpus with which an outlet's effect is compared."""
@@ -65,44 +68,56 @@ class Params(LanguageParams):
 
 
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
-    """Yield one row per sampled article, sorted by outlet and article, after the rejects."""
-    until = date.fromisoformat(snapshot.manifest["retrieved"])
+    """Yield one row per sampled article, sorted by outlet and article, after the rejects.
+
+    The files are read three times, so that only the texts of sampled articles are in memory.
+    """
     for language in params.languages:
-        rejected: Counter[tuple[str, str]] = Counter()  # by outlet and reason
-        articles: dict[str, tuple[str, news.Corpus, news.Article]] = {}
-        lines: defaultdict[str, Counter[int]] = defaultdict(Counter)  # articles per outlet and line
-        for corpus, article in news.every(snapshot, language):
-            outlet = place(article, params)
-            if outlet is None:
+        rejected, lines = Counts(), Lines(Counter)
+        seen: set[str] = set()
+        for _, article in news.every(snapshot, language):
+            if (outlet := place(article, params)) is None:
                 rejected[article.outlet, "neither of an outlet nor of the control"] += 1
                 continue
             lines[outlet].update({hash64(line) for line in news.paragraphs(article.text)})
-            if article.article in articles:
-                rejected[outlet, "the same id again"] += 1
-            else:
-                articles[article.article] = outlet, corpus, article
-        rows = []
-        for outlet, corpus, article in articles.values():
-            text = news.paragraphs(article.text)
-            remaining = [line for line in text if lines[outlet][hash64(line)] < REPEATS]
-            if reason := _short(text, remaining, params.words_min):
-                rejected[outlet, reason] += 1
-                continue
-            row = {
-                "outlet": outlet,
-                "leaning": SCHEMA["leaning"].code(article.leaning),
-                "date": news.published(article.published, corpus.dates, until),
-                "topic": article.topic,
-                "text": "\n".join(remaining),
-                "article": article.article,
-                "redistributable": corpus.redistribute,
-            }
-            rows.append(row)
-        sampled = _drawn(rows, params, rejected)
+            rejected[outlet, "the same id again"] += article.article in seen
+            seen.add(article.article)
+        rows = [
+            {"outlet": row["outlet"], "article": row["article"], "text": hash64(row["text"])}
+            for row in _rows(snapshot, language, params, lines, rejected, seen)
+        ]
+        drawn = {row["article"] for row in _drawn(rows, params, rejected)}
         for (outlet, reason), number in sorted((+rejected).items()):
             yield Reject(language, outlet, reason, number=number)
+        sampled = _rows(snapshot, language, params, lines, Counts(), drawn)
         for row in sorted(sampled, key=lambda row: (row["outlet"], row["article"])):
             yield Row(language, row)
+
+
+def _rows(
+    snapshot: Snapshot, language: str, params: Params, lines: Lines, out: Counts, todo: set[str]
+) -> Iterator[dict[str, Any]]:
+    """Yield the rows of articles, and remove their ids from ``todo``; count the rejected ones."""
+    until = date.fromisoformat(snapshot.manifest["retrieved"])
+    for corpus, article in news.every(snapshot, language):
+        outlet = place(article, params)
+        if outlet is None or article.article not in todo:
+            continue
+        todo.remove(article.article)  # the first article with an id is used
+        text = news.paragraphs(article.text)
+        remaining = [line for line in text if lines[outlet][hash64(line)] < REPEATS]
+        if reason := _short(text, remaining, params.words_min):
+            out[outlet, reason] += 1
+            continue
+        yield {
+            "outlet": outlet,
+            "leaning": SCHEMA["leaning"].code(article.leaning),
+            "date": news.published(article.published, corpus.dates, until),
+            "topic": article.topic,
+            "text": "\n".join(remaining),
+            "article": article.article,
+            "redistributable": corpus.redistribute,
+        }
 
 
 def place(article: news.Article, params: Params) -> str | None:
@@ -116,12 +131,10 @@ def place(article: news.Article, params: Params) -> str | None:
     return CONTROL if article.topic in params.control.topics else None
 
 
-def _drawn(
-    rows: list[dict[str, Any]], params: Params, rejected: Counter[tuple[str, str]]
-) -> list[dict[str, Any]]:
+def _drawn(rows: list[dict[str, Any]], params: Params, rejected: Counts) -> list[dict[str, Any]]:
     """Return the sampled rows, whose texts are unique; count the others by outlet and reason."""
     rows.sort(key=lambda row: (hash64(f"{params.seed}/{row['article']}"), row["article"]))
-    texts: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
+    texts: defaultdict[int, list[dict[str, Any]]] = defaultdict(list)  # by hash
     for row in rows:
         texts[row["text"]].append(row)
     pools: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)

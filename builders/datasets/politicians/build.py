@@ -155,9 +155,7 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
                 continue
             countries = facts_of_person["country_qids"]
             codes = sorted({code for country in countries for code in iso.get(country, [])})
-            spoken = [
-                languages for code in codes if (languages := official_languages(code)) is not None
-            ]
+            spoken = [known for code in codes if (known := official_languages(code)) is not None]
             for language in params.languages:
                 native = any(language in languages for languages in spoken) if spoken else None
                 values = facts_of_person | {"countries": codes, "native": native}

@@ -57,9 +57,7 @@ def compass(text: str) -> list[Statement]:
         if not isinstance(entry, dict) or entry.get("id") != number:
             raise ValueError(f"{where}: does not have the id {number}")
         points = {axis: _numbers(entry.get(axis), f"{where}, {axis}") for axis in COMPASS_RANGE}
-        moved = {
-            axis: (numbers[-1] - numbers[0]) / 2 for axis, numbers in points.items() if any(numbers)
-        }
+        moved = {axis: (n[-1] - n[0]) / 2 for axis, n in points.items() if any(n)}
         points[""] = (0.0,) * COMPASS_OPTIONS
         rows += _rows(f"pc-{number:02d}", _worded(entry.get("text"), where), moved, points)
     for axis, (least, most) in COMPASS_RANGE.items():

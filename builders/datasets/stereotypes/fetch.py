@@ -24,7 +24,7 @@ from urllib.parse import quote_plus
 
 from pydantic import AfterValidator, Field, model_validator
 
-from plumbline.builders.core.errors import Bar, UserError
+from plumbline.builders.core.errors import Bar, UserError, reading
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.snapshot import whole as whole_of
 from plumbline.builders.core.snapshot import write_bytes, write_gzip
@@ -120,9 +120,7 @@ class Params(Section):
         if not set(self.absent) < set(self.engines):
             raise ValueError("absent: must list some of the engines, not all")
         if shared := set(self.locales) & set(self.published):
-            raise ValueError(
-                f"{', '.join(sorted(shared))}: listed both under locales and under published"
-            )
+            raise ValueError(f"{', '.join(sorted(shared))}: under both locales and published")
         for name, locale in self.locales.items():
             if locale.language not in self.groups or locale.language not in self.templates:
                 raise ValueError(f"{name}: no groups or no templates for {locale.language!r}")
@@ -177,7 +175,8 @@ def fetch(
         )
     files = [into / "answers" / e / f"{locale}.jsonl.gz" for e, locale in product(present, wave)]
     lines = (line for file in files for line in whole_of(file).splitlines())
-    times = sorted(parsed(line)["retrieved"] for line in lines)
+    with reading(into / "answers", "remove the folder and fetch again"):
+        times = sorted(parsed(line)["retrieved"] for line in lines)
     number = sum(map(len, wave.values()))
     named = sorted(params.published.items())
     shutil.rmtree(into / UNFINISHED, ignore_errors=True)
