@@ -215,8 +215,7 @@ def _begin(environment: dict[str, str]) -> None:
 
     os.environ.clear()  # the server's environment may be that of an earlier call
     os.environ.update(environment)
-    parent = parent_process()
-    assert parent is not None
+    parent: Any = parent_process()
 
     def end_with_parent() -> None:
         parent.join()

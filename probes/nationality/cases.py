@@ -242,7 +242,7 @@ def split_halves(ranks: Ranks, case: Case) -> Case:
 def read_ranks(folder: Path, countries: Sequence[str]) -> Ranks:
     """Return the rank of each name of the countries in the dataset ``names``."""
     ranks: Ranks = {}
-    for country in set(countries) & set(parquet.configs(folder)):
+    for country in sorted({*countries} & {*parquet.configs(folder)}):
         table = pl.read_parquet(folder / f"{country}.parquet", columns=["kind", "name", "rank"])
         for kind, name, rank in table.sort("kind", "name").iter_rows():
             ranks.setdefault((country, KINDS[kind]), {})[name.casefold()] = rank
