@@ -75,9 +75,11 @@ def test_probe_parts_of_another_run(fine, change):
     assert hashes(partial) == before
 
 
-def test_run_models_failure(place, capfd):
-    assert main(["clusters", "nobody", "noone"]) == 1
-    said = capfd.readouterr().err
+def test_run_models_failure(place):
+    command = [sys.executable, "-m", "plumbline.probes", "clusters", "nobody", "noone"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    said = done.stderr
     assert "no model 'nobody'" in said
     assert "no model 'noone'" in said
     assert "clusters failed for nobody, noone: see above" in said
