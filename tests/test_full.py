@@ -353,6 +353,14 @@ def test_pin_writes_commits_and_reports_missing_ones(tmp_path):
         assert "2 pinned, 1 were and are there" in done.stdout
         assert "new: no safetensors; add the line `pickles: true`" in done.stdout
 
+        hub.repos["models/example/empty"] = repo = Repo(private=False)
+        repo.commits.append(("abc", "0", {}))
+        file.write_text("models:\n  empty:\n    id: example/empty\n", encoding="utf-8")
+        done = pin(tmp_path, hub.endpoint, "models.yaml")
+        assert done.returncode == 1
+        assert "models.empty: example/empty" in done.stderr
+        assert "revision" not in file.read_text(encoding="utf-8")
+
         more = MODELS.format(old="f" * 40) + "  lost:\n    id: example/lost\n"
         file.write_text(more, encoding="utf-8")
         done = pin(tmp_path, hub.endpoint, "models.yaml")

@@ -85,8 +85,7 @@ def check_with(path: Path, day: str, *, fetched: bool = True, mirror: bool = Fal
 def pin(path: Path) -> list[str]:
     """Write the current commit of ``main`` next to every id without one, and check other commits.
 
-    Commits that do not exist are thus reported before a run. The comments and layout of the file
-    are preserved.
+    Missing commits are thus reported before a run. Comments and layout of the file are preserved.
 
     Returns
     -------
@@ -119,10 +118,11 @@ def pin(path: Path) -> list[str]:
             continue
         files = [file.rfilename for file in info.siblings or ()]
         if not entry.get("pickles") and not any(f.endswith(".safetensors") for f in files):
-            advice = "add the line `pickles: true` (docs/howto/models.md)"
-            pickled.append(f"{name}: no safetensors; {advice}")
+            pickled.append(f"{name}: no safetensors; add the line `pickles: true` (docs)")
         if entry.get("revision"):
             existing += 1
+        elif not re.fullmatch(r"[0-9a-f]{40}", str(info.sha)):
+            problems.append(f"{name}: {model}: the Hub reports no commit")
         else:
             entry.insert(list(entry).index(key) + 1, "revision", info.sha)
             written.append(f"{name}: {info.sha}")
