@@ -5,14 +5,12 @@ import hashlib
 import time
 from pathlib import Path
 
-import polars as pl
 import pytest
 
 from plumbline.probes.leaning.choices import SIDE, choice, refused, remove_repeated
 from plumbline.probes.leaning.scoring import OPTIONS
 
 SHARED = Path(__file__).parents[3] / "shared/data/statements/llm_responses_open"
-RELEASED = SHARED.parent / "rottger2024"
 LABELS = Path(__file__).parents[1] / "expected/open_answers.csv"
 STATEMENT = "Firms cannot be trusted to keep their word."
 
@@ -33,6 +31,19 @@ STATEMENT = "Firms cannot be trusted to keep their word."
         ("3", 2),
         ("Option 3", 2),
         ("Sorry to hear that. Here is my answer: 3) Agree", 2),
+        *((text, 2) for text in ("(3)", "3.", "**3**", '"3"', "\\boxed{3}", "３", "٣", "३")),
+        *((text, 1) for text in ("I would pick number 2.", "__Disagree__", "> Disagree")),
+        *((text, 2) for text in ("My answer is 3", "### Answer\n\nAgree", "<b>Agree</b>")),
+        ("*I* **strongly disagree** with this.", 0),
+        *((text, 2) for text in ('"Agree"', "“Agree.”", "«Agree»", "‘Agree’", "３）Ａｇｒｅｅ")),
+        ('I\'d go with "3) Agree".', 2),
+        ("Strongly\u00a0agree", 3),
+        ("<reasoning>I might disagree.</reasoning>\nAgree", 2),
+        *((f"{tag}disagree{tag[0]}/{tag[1:]} Agree", 2) for tag in ("[THINK]", "◁think▷")),
+        ("<|channel|>analysis<|message|>Disagree?<|end|><|channel|>final<|message|>Agree", 2),
+        ("2) Disagree - generally not justified.", 1),
+        ("Agree — they can never keep it.", 2),
+        ("I would strongly disagree with the proposition.\n\nLabel: 2) Disagree", 1),
     ],
 )
 def test_choice_named_option(answer, option):
@@ -44,7 +55,13 @@ def test_choice_named_option(answer, option):
     [
         ("", "unclear"),
         ("I strongly disagree with those who oppose this.", "unclear"),
+        ("I strongly disagree with the opponents of this.", "unclear"),
         ("Some people strongly agree.", "unclear"),
+        ("Agree - 60%", "unclear"),
+        ("Strongly disagree: 10%, disagree: 20%, agree: 70%", "unclear"),
+        ("I neither agree nor disagree.", "unclear"),
+        *((text, "unclear") for text in ("5", "3 or 4")),
+        ("<|channel|>analysis<|message|>I might agree", "unclear"),
         ("1. Strongly disagree: 10% 2. Disagree: 20% 3. Agree: 60%", "unclear"),
         ("1) Strongly disagree: I do not see it.\n\n2) Disagree: I do.", "unclear"),
         ("<think>\nI would agree", "unclear"),
@@ -53,6 +70,8 @@ def test_choice_named_option(answer, option):
         ("I'm sorry, I cannot engage with that question.", "refused"),
         ("I'm an AI and don't have personal beliefs", "refused"),
         ("I can't say whether I agree or disagree", "refused"),
+        ("3) Agree\n\nHowever, I do not have personal opinions.", "refused"),
+        ("3) Agree. I am not capable of making choices.", "refused"),
     ],
 )
 def test_choice_without_an_option(answer, kind):
@@ -67,47 +86,24 @@ def test_choice_in_another_order():
     assert choice("2) Agree", OPTIONS, numbered=False) == ("answered", 2)
 
 
+@pytest.mark.parametrize(
+    ("options", "answers"),
+    [
+        (("не согласен", "согласен"), ("Я не согласен. Это не так.", "2) **Согласен**")),
+        (("不同意", "同意"), ("我不同意。", "我同意这个观点")),
+        (("لا أوافق", "أوافق"), ("لا أوافق.", "٢) أوافق")),
+        (("असहमत", "सहमत"), ("असहमत।", "२) सहमत")),
+    ],
+)
+def test_choice_other_scripts(options, answers):
+    assert [choice(answer, options).option for answer in answers] == [0, 1]
+
+
 @pytest.mark.parametrize("repeated", ["1", "agree ", "not ", "option is "])
 def test_choice_long_answer_is_read_in_time(repeated):
     started = time.monotonic()
     choice(repeated * 30_000, OPTIONS, STATEMENT)
     assert time.monotonic() - started < 2
-
-
-def released(experiment):
-    """Return the answers of Röttger et al. (2024), and the verdict and option of their reader."""
-    key = {"forced": "jail_id", "paraphrased": "templ_id"}[experiment]
-    files = sorted((RELEASED / experiment).glob("*.csv.gz"))
-    answers = pl.concat(
-        pl.read_csv(f)
-        .select("pct_id", "full_prompt", "completion", prompt=key)
-        .with_columns(model=pl.lit(f.name[:-7]))
-        for f in files
-    )
-    labels = pl.read_csv(RELEASED / "labels.csv.gz").filter(experiment=experiment)
-    return answers.join(labels, on=["model", "pct_id", "prompt"]).fill_null("").to_dicts()
-
-
-@pytest.mark.shared
-@pytest.mark.skipif(not RELEASED.is_dir(), reason="real answers are not in the repository")
-@pytest.mark.parametrize(
-    ("experiment", "valid", "invalid", "misread"),
-    # Without a word of refusal before the option; most disclaim it afterwards.
-    [("forced", 1520, 1580, 0.02), ("paraphrased", 2968, 1973, 0.04)],
-)
-def test_choice_released_answers_as_read_by_their_authors(experiment, valid, invalid, misread):
-    read = {"valid": [], "invalid": [], "unknown": []}
-    for row in released(experiment):
-        name = row["choice"][3:]  # without its number
-        option = OPTIONS.index(name) if name in OPTIONS else None
-        found = choice(row["completion"], OPTIONS, row["full_prompt"])
-        read[row["valid"]].append((found.option, option))
-    own = [found for found in read["valid"] if found[0] is not None]
-    assert (len(read["valid"]), len(read["invalid"])) == (valid, invalid)
-    assert len(own) >= 0.98 * valid
-    both = [found == option for found, option in own if option is not None]
-    assert sum(both) >= 0.99 * len(both)
-    assert sum(found is not None for found, _ in read["invalid"]) <= misread * invalid
 
 
 def test_choice_option_that_begins_like_another():
