@@ -81,7 +81,9 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
         names = set(table["questionnaire"]) - {"", *questionnaires}
         questionnaires |= scales(inputs.datasets["statements"], names)
         for reading in readings(response_format, table, questionnaires, params):
-            for rows_of in (coordinates, runs, items, shifts, stability, answered):
+            # stances on statements, and hence the other tables, are those of the reading `named`
+            others = () if reading.adds_zero else (items, shifts, stability, answered)
+            for rows_of in (coordinates, runs, *others):
                 rows[rows_of.__name__] += [{"model": model} | r for r in rows_of(reading, params)]
     rows["baselines"] = [row for scale in questionnaires.values() for row in baselines(scale)]
     if rows["coordinates"]:
@@ -106,15 +108,17 @@ def coordinates(reading: Reading, params: Params) -> Iterator[Row]:
     """Yield the coordinates of every checkpoint of the model, tested against random responses.
 
     Under the null hypothesis, the responses to the answered statements are random. If too many
-    responses are missing, only bounds are reported (:meth:`Reading.added`). The standard error is
-    the larger of two values: one for equally likely options, and one for these responses if each
-    statement, together with its opposite, had a random side. The second is larger for respondents
-    who have no weak stances or answer opposites consistently.
+    responses are missing, only bounds are reported (:meth:`Reading.added`). There is neither an
+    interval nor a test if missing responses add 0 points (:attr:`Reading.adds_zero`). The standard
+    error is the larger of two values: one for equally likely options, and one for these responses
+    if each statement, together with its opposite, had a random side. The second is larger for
+    respondents who have no weak stances or answer opposites consistently.
     """
     scale = reading.scale
     start, ends = scale.start(reading.rounded), scale.ends(reading.rounded)
     for state, trained in reading.states.items():
-        added, missing = reading.added(state), trained.missing.min(axis=(0, 1)) == 1
+        added = reading.added(state)
+        missing = (trained.missing.min(axis=(0, 1)) == 1) & (not reading.adds_zero)
         shares, bounds = reading.missing_shares(state), reading.bounds(state)
         enough = shares <= responses.MISSING_MAX
         for a, axis in enumerate(scale.axes):
@@ -127,6 +131,8 @@ def coordinates(reading: Reading, params: Params) -> Iterator[Row]:
             chance = np.linalg.norm(options) * scale.reach[a].sum()
             error = float(max(chance, np.linalg.norm(sums.totals)))
             p = 2 * float(ndtr(-abs(sums.value) / error))
+            if reading.adds_zero:
+                low = high = p = float("nan")
             more = {"axis": axis, "unit": scale.unit, TESTED_ERROR: error}
             more["missing"] = finite(shares[a] * scale.moving[a].sum())
             more |= dict(zip(("bound_low", "bound_high"), map(finite, bounds[:, a]), strict=True))

@@ -74,7 +74,7 @@ def _compass(rows: Comparison, tables: Tables, stances: Stances) -> None:
         }
         if (response_format, reading) == ("mask", "continuous"):
             _stances(rows, parts["items"], planted.filter(questionnaire=questionnaire))
-        if "shifts" in parts:
+        if len(parts.get("shifts", empty)):
             _shifts(rows, parts["shifts"], stances, written, key)
         if (response_format, reading) == ("mask", "corrected"):
             for row in parts.get("stability", empty).to_dicts():

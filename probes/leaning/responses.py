@@ -84,6 +84,11 @@ class Reading(NamedTuple):
         masked = (self.format, self.name) == ("mask", "corrected")
         return masked and bool(np.isfinite(self.scale.slopes()).all())
 
+    @property
+    def adds_zero(self) -> bool:
+        """Return True if a missing response adds 0 points, as for Röttger et al. (2024)."""
+        return (self.format, self.name) == ("multiple_choice", "faithful")
+
     def about(self, state: State) -> dict[str, Any]:
         """Return the columns common to all rows of a checkpoint."""
         names = {"questionnaire": self.scale.name, "response_format": self.format}
@@ -105,11 +110,13 @@ class Reading(NamedTuple):
         that has no response in any prompt is redistributed over the others in proportion to their
         weights (``Scale.reach``), so sums are unbiased if responses are missing at random.
         Contributions to an axis are nan if its share of missing responses exceeds
-        :data:`MISSING_MAX`.
+        :data:`MISSING_MAX`. If :attr:`adds_zero`, a missing response adds 0 points instead.
         """
         trained, scale = self.states[state], self.scale
         missing = trained.missing[:, :, None]
         added: Array = np.einsum("spik,aik->spai", trained.weights, scale.points)
+        if self.adds_zero:
+            return np.asarray(added - scale.middle)
         added -= (1 - missing) * scale.middle
         prompts, reach = (1 - missing).sum(axis=1, keepdims=True), scale.reach
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -328,11 +335,15 @@ def _generation(rows: pl.DataFrame, params: Params) -> Tables:
 
 
 def _choice(rows: pl.DataFrame, _: Params) -> Tables:
-    """Yield the scoring variants for offered options: the named, likeliest and expected option."""
+    """Yield the scoring variants for offered options.
+
+    ``faithful`` and ``named`` have the same options, and differ in the score of missing responses.
+    """
     offered = rows.select("response", "options", "text").iter_rows()
     named = [_named(response, tuple(options), text) for response, options, text in offered]
     kinds, options = (np.array(part) for part in zip(*named, strict=True))
-    yield "named", _weighted(rows, _chosen(options), kinds)
+    for name in ("faithful", "named"):
+        yield name, _weighted(rows, _chosen(options), kinds)
     scored = rows.filter(pl.col("option_nats").list.len() == len(OPTIONS))
     if scored.is_empty():
         return

@@ -281,6 +281,10 @@ def test_coordinates_missing_responses_equal_the_scorer(tmp_path):
             row = chosen(max(option, 0), response=text, nats=False, order=i % 2)
             responses.append({"questionnaire": name, "id": key} | state() | row | {"order": 0})
     found = ran(inputs, "multiple_choice", responses)["coordinates"]
+    wanted = scorer.coordinates(answers["q"], *points(rows), reading="faithful")
+    own = at(found, "faithful", questionnaire="q")  # a missing response adds 0 points
+    assert {axis: row["value"] for axis, row in own.items()} == pytest.approx(wanted, abs=1e-6)
+    assert {row[name] for row in own.values() for name in ("low", "high", "p")} == {None}
     wanted = scorer.coordinates(answers["q"], *points(rows), missing="middle")
     random, there = scorer.chance(*points(rows)), answers["q"] != UNCLEAR
     own = at(found, "named", questionnaire="q")
@@ -322,7 +326,11 @@ def refusing(inputs, rows, share, people):
                 text = "I cannot comment." if i in gone else None
                 answer = chosen(STANCES.index(stances[i]), response=text, nats=False)
                 responses.append({"id": rows[i]["id"]} | state(corpus, 1) | answer)
-    return ran(inputs, "multiple_choice", responses), true
+    tables = ran(inputs, "multiple_choice", responses)
+    named = {
+        name: t.filter(reading="named") for name, t in tables.items() if "reading" in t.columns
+    }
+    return tables | named, true
 
 
 def test_coordinates_few_responses_missing_at_random_are_unbiased(tmp_path):
@@ -661,7 +669,7 @@ def test_readings_of_a_chat_models_real_responses(tmp_path):
         own |= {"response": row["completion"], "option_nats": []}
         responses.append({"id": row["pct_id"], "frame": row["templ_id"]} | state() | own)
     found = ran(inputs, "multiple_choice", responses)
-    assert set(found["coordinates"]["reading"]) == {"named"}
+    assert set(found["coordinates"]["reading"]) == {"faithful", "named"}
     (total,) = of(found["answered"], "named", prompt="")
     assert (total["answers"], total["refused"], total["unclear"]) == (620, 12, 0)
     assert found["answered"]["prompt"].n_unique() == 11  # ten, and all of them
