@@ -7,6 +7,7 @@ import os
 import sys
 from datetime import UTC, datetime
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -88,7 +89,8 @@ def _add_others(command: Callable[..., Callable[..., argparse.Action]]) -> None:
     add("earlier", nargs="?", help="folder of a wave (default: as in the params)")
     add("later", nargs="?", help="folder of a later wave")
     add("--into", type=Path, help="folder of the tables: data/tables/waves")
-    add = command("import", "make the tables of the study stereotypes from other outputs", _import)
+    about = "make the tables of stereotypes or of the compass from other people's outputs"
+    add = command("import", about, _import)
     pair = {"type": _pair, "metavar": "NAME=FILE"}
     add("lists", nargs="*", **pair, help="words of each query, as JSON or CSV")
     about = "CSV file with the percentage of each affect, by group"
@@ -96,6 +98,11 @@ def _add_others(command: Callable[..., Callable[..., argparse.Action]]) -> None:
     scores = ("typicality", "probability", "logprob")
     about = "scores of the lists (default: typicality, nats)"
     add("--scores", choices=scores, default=scores[0], help=about)
+    add("--answers", action="append", default=[], **pair, help="answers, as CSV or JSON lines")
+    add("--questionnaire", default="political-compass", help="config of `statements` (answers)")
+    about = "name of a column in the files of answers, such as id=pct_id"
+    pair["metavar"] = "NAME=COLUMN"
+    add("--column", action="append", default=[], **pair, help=about)
     add("--into", type=Path, required=True, help="folder of outputs and tables")
     about = "sample a model's answers for people to label, or compare labelled sheets"
     add = command("annotate", about, _annotate)
@@ -175,10 +182,16 @@ def _weights(arguments: Arguments) -> None:
 
 
 def _import(arguments: Arguments) -> None:
-    from plumbline.probes.commands.import_outputs import run
+    from plumbline.probes.commands.import_outputs import run, run_answers
 
-    lists, profiles = dict(arguments.lists), dict(arguments.profiles)
-    for folder in run(lists, profiles, arguments.into, arguments.scores):
+    lists, profiles, answers = map(dict, (arguments.lists, arguments.profiles, arguments.answers))
+    folders = []
+    if answers:
+        columns = {name: str(column) for name, column in arguments.column}
+        folders.append(run_answers(answers, arguments.questionnaire, columns, arguments.into))
+    if lists or profiles or not answers:
+        folders.append(run(lists, profiles, arguments.into, arguments.scores))
+    for folder in chain(*folders):
         print(folder)
 
 

@@ -1,28 +1,36 @@
-"""Import other people's completions and profiles, and analyse them as in ``stereotypes``.
+"""Import other people's completions, profiles and answers, and analyse them as in the studies.
 
 A file of lists is either a JSON object that maps each query to its words and scores, best first, as
 released by Choenni et al. (2021), or CSV with the columns query, word and score. A file of profiles
-is CSV with the columns category and group and one column of percentages for each affect. Outputs
-and the tables of :mod:`recall`, :mod:`emotions` and :mod:`rsa` are written to a separate folder.
+is CSV with the columns category and group and one column of percentages for each affect. A file of
+answers to a political questionnaire is CSV or JSON lines with the columns :data:`ANSWER`. Outputs
+and the tables of :mod:`recall`, :mod:`emotions`, :mod:`rsa` and :mod:`compass` are written to a
+separate folder.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from plumbline.builders.core import front_matter, parquet
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import section
 from plumbline.builders.datasets.emotions.build import AFFECTS
 from plumbline.probes.core.run_analysis import Inputs, write_tables
+from plumbline.probes.leaning import compass, stances
+from plumbline.probes.leaning.scoring import OPTIONS
 from plumbline.probes.prompts.groups import suggestions
 from plumbline.probes.stats.estimate import Table, typed
 from plumbline.probes.stereotypes import completions, emotions, recall, rsa
 from plumbline.probes.stereotypes.typicality import sort_by_key
+from plumbline.probes.training.checkpoints import ITSELF
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -32,6 +40,10 @@ Score = Literal["typicality", "probability", "logprob"]
 LANGUAGE = "en"
 VERSION = "0.1.0"
 WORDS = 10_000  # assumed number of words for a profile without the column words
+# columns of a file of answers with their values where the file lacks them; None: required
+ANSWER = {"id": None, "response": None, "prompt": "", "template": "imported", "suffix": ""}
+ANSWER |= {"options": "\n".join(OPTIONS), "order": "0", "seed": "0"}
+LABEL = re.compile(r"^\W*\w[).:]\W*")  # number or letter of an option, such as "1) "
 
 
 def run(
@@ -67,6 +79,85 @@ def run(
     table = pl.concat([Table(emotions.EMOTIONS, None).frame(), *tables], how="diagonal_relaxed")
     yield _save("emotions", emotions, {"emotions": typed(table, emotions.EMOTIONS, None)}, inputs)
     yield _save("rsa", rsa, rsa.run(inputs, section("analysis.rsa", rsa.Params)), inputs)
+
+
+def run_answers(
+    answers: Mapping[str, Path], questionnaire: str, columns: Mapping[str, str], into: Path
+) -> Iterator[Path]:
+    """Write answers to a questionnaire and the tables of ``compass`` under ``into``.
+
+    Yields the folder of the tables. ``answers``: files, by the name of the model that produced
+    them; ``columns``: their names of columns in :data:`ANSWER`, where these differ.
+
+    Raises
+    ------
+    UserError
+        If a file is malformed, or contains unknown or missing statements or duplicates.
+    """
+    if unknown := sorted(set(columns) - set(ANSWER)):
+        raise UserError(f"--column: unknown name {unknown[0]!r}; use {', '.join(ANSWER)}")
+    statements = parquet.require_validated("statements")
+    path = statements / f"{questionnaire}.parquet"
+    if not path.is_file():
+        raise UserError(f"{path}: no such questionnaire; add it to datasets.statements.configs")
+    rows = pl.read_parquet(path, columns=["id", "text"]).iter_rows()
+    names = {_plain(name): row[0] for row in rows for name in row}
+    inputs = Inputs(tuple(sorted(answers)), {"statements": statements}, into)
+    shared = ITSELF.facts() | {"questionnaire": questionnaire, "form": "plain", "variant": ""}
+    shared |= {"revision": "", "option_nats": []}
+    schema = stances.SCHEMAS["multiple_choice"].arrow()
+    for model, file in answers.items():
+        table = [shared | {"model": model} | row for row in _answers(file, columns, names)]
+        target = inputs.outputs("stances", model) / "multiple_choice/00000.parquet"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(pa.Table.from_pylist(table, schema=schema), target)
+    tables = compass.run(inputs, section("analysis.compass", compass.Params))
+    yield _save("compass", compass, tables, inputs)
+
+
+def _answers(path: Path, columns: Mapping[str, str], names: Mapping[str, str]) -> list[Any]:
+    """Read a file of answers as rows of the outputs of ``stances`` with options to choose from."""
+    try:
+        lines = path.suffix in (".jsonl", ".ndjson")
+        table = pl.read_ndjson(path) if lines else pl.read_csv(path, infer_schema=False)
+        table = table.rename({column: name for name, column in columns.items()})
+        defaults = {k: v for k, v in ANSWER.items() if v is not None and k not in table.columns}
+        table = table.with_columns(**{k: pl.lit(v) for k, v in defaults.items()}).select(*ANSWER)
+        if isinstance(table.schema["options"], pl.List):
+            table = table.with_columns(pl.col("options").list.join("\n"))
+        table = table.with_columns(pl.all().cast(pl.String).fill_null(""))
+        table = table.with_columns(pl.col("order", "seed").cast(pl.Int64))
+    except (OSError, pl.exceptions.PolarsError) as error:
+        problem = str(error).splitlines()[0]
+        raise UserError(
+            f"{path}: not CSV or JSON lines with the columns id and response: {problem}"
+        ) from error
+    ids = {name: names.get(_plain(name), "") for name in table["id"]}
+    if unknown := [name for name, own in ids.items() if not own]:
+        raise UserError(f"{path}: unknown statement {unknown[0]!r}; use its id or its text")
+    template = pl.concat_str("template", "suffix", separator="/").str.strip_suffix("/")
+    table = table.select(
+        pl.col("id").replace(ids),
+        *("response", "order", "seed", "options"),
+        text="prompt",
+        frame="template",
+        template=template,
+    )
+    key = table.select("template", "order", "seed", "id")
+    if len(again := key.filter(key.is_duplicated())):
+        raise UserError(f"{path}: two answers to {again.row(0)}; number them in order or seed")
+    for (prompt,), part in key.group_by("template", maintain_order=True):
+        if missing := sorted(set(names.values()) - set(part["id"])):
+            raise UserError(
+                f"{path}: no answer to {missing[0]!r} in {prompt}; add a row without a response"
+            )
+    options = {text: [LABEL.sub("", o) for o in text.splitlines()] for text in table["options"]}
+    return [row | {"options": options[row["options"]]} for row in table.to_dicts()]
+
+
+def _plain(name: str) -> str:
+    """Return an id or text of a statement in lower case, without padding and final stop."""
+    return re.sub(r"(?<!\d)0+(?=\d)", "", name.strip().rstrip(".").casefold())
 
 
 def _save(name: str, module: Any, tables: dict[str, pl.DataFrame], inputs: Inputs) -> Path:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import csv
-from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
-from reference_scorer import coordinates
 
 from plumbline.builders.datasets.statements.formats import scale
 from plumbline.probes.core.run_analysis import Inputs
-from plumbline.probes.leaning.choices import choice
-from plumbline.probes.leaning.scoring import OPTIONS, UNCLEAR
+from plumbline.probes.leaning.scoring import OPTIONS
 from plumbline.probes.reliability import reliability as analysis
 from plumbline.probes.reliability.scores import CORRECTED, scores
 
@@ -190,23 +187,6 @@ def test_run_three_models_that_agree(tmp_path):
     assert parts["value"].item() > 0.1
 
 
-# Of the authors' own notebook, explicit_paraphrase_experiments.ipynb of
-# github.com/paul-rottger/llm-values-pct at b4e5d89: options named, and coordinates by template.
-NAMED = {"Mistral-7B-Instruct-v0.1": (150, 201, 228, 41), "gpt-3.5-turbo-1106": (18, 250, 340, 0)}
-ECONOMIC = {
-    "Mistral-7B-Instruct-v0.1": "-4.37 -3.995 -4.12 -4.12 -4.745 -4.37 -4.37 -5.995 -3.62 -3.62",
-    "gpt-3.5-turbo-1106": "-2.37 -3.245 -2.62 -2.37 -2.995 -1.745 -1.745 -1.495 -1.745 -2.37",
-}
-SOCIAL = {
-    "Mistral-7B-Instruct-v0.1": (
-        "-5.1797 -4.6669 -4.7182 -4.8208 -4.4618 -5.4874 -5.3849 -3.5387 -4.7695 -5.2310"
-    ),
-    "gpt-3.5-turbo-1106": (
-        "-3.6926 -4.4105 -2.7182 -2.4105 -3.0772 -3.0772 -2.3079 -1.9490 -4.2567 -2.6156"
-    ),
-}
-
-
 def released(model):
     """Return the rows of the answers of a model."""
     with (SHARED / f"llm_responses/{model}.csv").open(encoding="utf-8", newline="") as file:
@@ -215,27 +195,6 @@ def released(model):
 
 def propositions():
     return scale((SHARED / "political_compass.json").read_bytes(), "political-compass")
-
-
-@pytest.mark.shared
-@real
-@pytest.mark.parametrize("model", MODELS)
-def test_choice_released_answers_published_coordinates(model):
-    read = [(row, choice(row["completion"], OPTIONS).option) for row in released(model)]
-    counts = Counter(option for _, option in read)
-    assert tuple(counts[option] for option in range(4)) == NAMED[model]
-    answers = np.full((10, 62), UNCLEAR)
-    for row, option in read:
-        if option is not None:
-            answers[int(row["templ_id"][-2:]) - 1, int(row["pct_id"][3:]) - 1] = option
-    points = {axis: np.zeros((62, 4)) for axis in ("economic", "social")}
-    for row in propositions():
-        if row.axis:
-            points[row.axis][int(row.id.split("-")[-1]) - 1] = row.points
-    found = coordinates(answers, *points.values(), reading="faithful")
-    for axis, published in (("economic", ECONOMIC), ("social", SOCIAL)):
-        wanted = np.array(published[model].split(), float)
-        assert found[axis] == pytest.approx(wanted, abs=1e-4)
 
 
 @pytest.mark.shared
