@@ -96,8 +96,7 @@ AXIS = Column("axis", "string", "axis of the questionnaire")
 UNIT = Column("unit", "category", "unit of the value", labels=UNITS)
 ABOUT_READING = (
     "scoring variant: as in the released code (faithful) or the paper, or corrected; "
-    "continuous has no thresholds; for offered options: the named, likeliest or expected option; "
-    "faithful is the named option, and a missing response adds 0 points (Röttger et al. 2024)"
+    "continuous has no thresholds; for offered options: the named, likeliest or expected option"
 )
 READING = Column("reading", "category", ABOUT_READING, labels=READINGS)
 FORMAT = Column("response_format", "category", "masked word, text or option", labels=FORMATS)
