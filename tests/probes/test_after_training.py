@@ -1,6 +1,8 @@
 """The probe `after_training`: trainings as shards, and what follows to the report page."""
 
+import shutil
 from collections import Counter
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -104,6 +106,27 @@ def test_texts_shares_are_nested(ready):
     assert after_training.texts(path, "herald", 1, 6) != all_
     with pytest.raises(UserError, match="take a larger share"):
         after_training.texts(path, "herald", 1e-9, 5)
+
+
+def test_probe_max_tokens_gives_long_articles_no_more_steps(change, ready, tmp_path, monkeypatch):
+    shutil.copytree(ready, tmp_path / "long", symlinks=True)
+    monkeypatch.chdir(tmp_path / "long")
+    path = Path("data/datasets/outlets/en.parquet")
+    table = pl.read_parquet(path)
+    twice = pl.when(outlet="herald").then(pl.col("text").repeat_by(4).list.join(" "))
+    table.with_columns(text=twice.otherwise("text")).write_parquet(path)
+    validated("outlets")
+    limits = {"max_tokens": 2000, "length": 60, "batch": 4}
+    change(lambda tree: tree["probes"]["after_training"].update(limits))
+    shutil.rmtree("data/outputs/after_training")
+    probe("after_training", "groups")
+    seen = answers().group_by("corpus", "share").agg(pl.col("articles", "steps").first())
+    seen = {row[:2]: row[2:] for row in seen.iter_rows()}
+    for share in (0.1, 1.0):
+        (few, steps), (many, others) = (seen[corpus, share] for corpus in ("herald", "control"))
+        assert abs(steps - others) <= 1, seen
+        assert steps == pytest.approx(2000 * share / (4 * 60), abs=1)
+        assert 2 * few < many
 
 
 @pytest.mark.slow
