@@ -116,16 +116,15 @@ def test_probe_max_tokens_gives_long_articles_no_more_steps(change, ready, tmp_p
     twice = pl.when(outlet="herald").then(pl.col("text").repeat_by(4).list.join(" "))
     table.with_columns(text=twice.otherwise("text")).write_parquet(path)
     validated("outlets")
-    limits = {"max_tokens": 2000, "length": 60, "batch": 4}
+    limits = {"max_tokens": 2000, "length": 60, "batch": 4}  # eight steps
     change(lambda tree: tree["probes"]["after_training"].update(limits))
     shutil.rmtree("data/outputs/after_training")
     probe("after_training", "groups")
-    seen = answers().group_by("corpus", "share").agg(pl.col("articles", "steps").first())
-    seen = {row[:2]: row[2:] for row in seen.iter_rows()}
+    columns = ("corpus", "share", "steps", "articles")
+    seen = {row[:2]: row[2:] for row in answers().select(columns).unique().iter_rows()}
     for share in (0.1, 1.0):
-        (few, steps), (many, others) = (seen[corpus, share] for corpus in ("herald", "control"))
-        assert abs(steps - others) <= 1, seen
-        assert steps == pytest.approx(2000 * share / (4 * 60), abs=1)
+        (steps, few), (others, many) = (seen[corpus, share] for corpus in ("herald", "control"))
+        assert (steps, others) == pytest.approx((8 * share, 8 * share), abs=1)
         assert 2 * few < many
 
 
