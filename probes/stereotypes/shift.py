@@ -148,8 +148,7 @@ def _untested(trainings: Trainings) -> list[str]:
     """Return the reason for each corpus that cannot be tested against the control."""
     return [
         f"{key['corpus']} {key['share']:g}: no p, {corpus.steps:g} training steps against "
-        f"{control.steps:g}; set or lower "
-        "max_tokens in probes.after_training"
+        f"{control.steps:g}; set or lower probes.after_training.max_tokens"
         for key, corpus, control in trainings.compared()
         if control is not None and not corpus.comparable(control)
     ]
