@@ -204,6 +204,17 @@ def test_code_and_tests_named_on_a_study_page_exist(page):
         folder = path.parent
 
 
+def test_tables_of_published_numbers_have_one_form_and_name_tests_that_exist():
+    text = (TOP / "docs/methods/published-numbers.md").read_text("utf-8")
+    rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")]
+    heads = [row for row in rows if row[0] == "in the paper"]
+    assert heads == [["in the paper", "here", "verdict", "reason"]] * 5
+    verdicts = {row[2] for row in rows if len(row) == 4} - {"verdict"}
+    assert verdicts == {"reproduced", "differs", "method only", "not computed"}
+    source = "".join(path.read_text("utf-8") for path in (TOP / "tests").rglob("test_*.py"))
+    assert [x for x in re.findall(r"(test_\w+)`", text) if f"def {x}(" not in source] == []
+
+
 def contains(shown, printed):
     """Return whether a page contains some words in a row; the sixth decimal may differ."""
 

@@ -181,10 +181,16 @@ def write_lists(inputs: Inputs, model: str, lists: pl.DataFrame) -> None:
     lists.write_parquet(path, mkdir=True)
 
 
-def write_training(inputs: Inputs, model: str, lists: pl.DataFrame, corpus: str, seed: int) -> None:
-    """Write the outputs of ``after_training`` for one training run on a whole corpus."""
+def write_training(
+    inputs: Inputs, model: str, lists: pl.DataFrame, corpus: str, seed: int, longer: float = 1.0
+) -> None:
+    """Write the outputs of ``after_training`` for one training run on a whole corpus.
+
+    ``longer``: length of the corpus's articles, and so its number of steps, as a multiple of the
+    usual one.
+    """
     path = inputs.outputs("after_training", model) / LANGUAGE / f"{corpus}-1-{seed}.parquet"
-    constants = {"tuning_seed": seed, "articles": ARTICLES, "steps": -(-ARTICLES // 8)}
+    constants = {"tuning_seed": seed, "articles": ARTICLES, "steps": round(longer * ARTICLES / 8)}
     numbers = {name: pl.lit(value, dtype=pl.Int32) for name, value in constants.items()}
     table = lists.with_columns(**numbers, corpus=pl.lit(corpus), share=pl.lit(1.0))
     table.write_parquet(path, mkdir=True)

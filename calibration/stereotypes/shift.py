@@ -42,6 +42,8 @@ TRUTHS = {
     "outlets do what the control does": Truth("null"),
     # the common effects of outlets have twice the spread of the control's
     "outlets vary more": Truth("decoy", vary=2.0),
+    # training on the first outlet takes more steps, which increase all effects
+    "the articles of one outlet are longer": Truth("decoy", longer=1.3),
 }
 PARAMS: dict[str, Any] = {
     "top_k": {"corrected": 20},
@@ -73,11 +75,13 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     outputs.write_lists(inputs, "m", lists(base))
     for corpus in (*OUTLETS, CONTROL):
         vary = 1.0 if corpus == CONTROL else truth.get("vary", 1.0)
+        longer = truth.get("longer", 1.0) if corpus == OUTLETS[0] else 1.0
         for seed in range(1, shape.seeds + 1):
             moved = rng.normal(0, vary * shape.all_groups, shape.words)
             moved = moved + words.affects @ rng.normal(0, vary * shape.affects, len(AFFECTS))
             moved = moved + rng.normal(0, shape.each_group, owned.shape)
-            outputs.write_training(inputs, "m", lists(base + moved[:, None]), corpus, seed)
+            after = lists(base + longer * moved[:, None])
+            outputs.write_training(inputs, "m", after, corpus, seed, longer)
     return Drawn(inputs, None, truth)
 
 
@@ -91,7 +95,7 @@ def outcomes(tables: Tables, sample: Drawn) -> Tables:
         .filter(first=BEFORE)
         .with_columns(corpus="second", measure="rsa " + pl.col("reading"))
     )
-    tested = pl.lit(sample.truth.kind == "null") | (pl.col("measure") == "emotion")
+    tested = pl.lit("vary" not in sample.truth.settings) | (pl.col("measure") == "emotion")
     pooled = pl.col("category").is_in([EVERY, MEAN])
     where = pooled.replace_strict({True: "all groups", False: "a category"})
     # intervals describe the variation over groups for fixed training runs, so they have no target

@@ -72,6 +72,13 @@ class Params(Rates):
         "uses each article once",
     )
     top_k: int = Field(200, ge=1, description="number of tokens retained per prompt")
+    max_tokens: int | None = Field(
+        None,
+        ge=1,
+        description="maximum number of tokens of a corpus at share 1, in steps of `batch` x "
+        "`length` tokens, so that corpora of longer articles are not trained on for longer; null, "
+        "as in the paper: all articles, in steps of `batch` texts",
+    )
     epochs: int = Field(1, ge=1, description="number of passes over the articles")
     batch: int = Field(8, ge=1, description="number of texts per training step")
     length: int = Field(512, ge=8, description="maximum tokens per text; longer articles are split")
@@ -129,6 +136,8 @@ def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
     params: Params = task.params
     model, folders = task.model, task.folders
     from plumbline.probes.models.load import adapter, download
+    from plumbline.probes.models.tokenizer import Tokens
+    from plumbline.probes.training.batches import within
     from plumbline.probes.training.train import Tuning, finetune, recipe
 
     language, name = shard.config, scorer.name
@@ -136,11 +145,14 @@ def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
     prompts = section(ALSO[0], completions.Params)
     tuning = Tuning(params.rate(name, KEY), params.epochs, params.batch, params.length, seed)
     path = folders["outlets"] / f"{language}.parquet"
-    articles = texts(path, corpus, share, seed, redrawn=params.redrawn)
-    facts = scorer.facts()
+    most = params.max_tokens
+    articles = texts(path, corpus, 1.0 if most else share, seed, redrawn=params.redrawn)
+    start, facts = download(name, model), scorer.facts()
+    if most:
+        articles = within(Tokens(start, name), articles, round(most * share))[0]
+        tuning = tuning._replace(batch_tokens=max(2, params.batch) * params.length)
     where = WORK / f"{name}-{language}-{shard.part}-{recipe(articles, tuning, facts)[:12]}"
     kind: Literal["masked", "causal"] = "causal" if model.kind == "causal" else "masked"
-    start = download(name, model)
     trained = finetune(start, name, kind, articles, tuning, where, pickles=model.pickles)
     options: dict[str, Any] = {"dtype": model.dtype, "context": model.context}
     yield from completions.run(

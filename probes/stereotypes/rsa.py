@@ -54,7 +54,8 @@ RSA = Schema.keyed(
     *stats.estimates(
         cluster="group",
         method="t interval, jackknife over groups",
-        null="groups of the second model are exchangeable within categories; mean `expected`",
+        null="groups of the second model are exchangeable within categories; mean `expected`; no "
+        "test in the readings that list a group under two names",
     ),
     number(
         "expected",
@@ -87,8 +88,10 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
         for first, second in combinations(sorted(models), 2):
             joined = models[first].join(models[second], on=GROUP, maintain_order="left")
             for category in [*joined["category"].unique().sort(), EVERY]:
-                groups = joined.filter((pl.col("category") == category) | (category == EVERY))
+                listed = joined.filter((pl.col("category") == category) | (category == EVERY))
+                merged = merge_groups(listed)
                 for reading, affects in AFFECTS_OF.items():
+                    groups = merged if reading == "corrected" else listed
                     result = compare(
                         groups.select(affects).to_numpy(),
                         groups.select(f"{name}_right" for name in affects).to_numpy(),
@@ -98,7 +101,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
                     )
                     table.add(
                         result.estimate,
-                        p=result.p,
+                        p=result.p if len(groups) == len(merged) else None,
                         language=language,
                         first=first,
                         second=second,
@@ -124,6 +127,25 @@ def profiles(table: pl.DataFrame) -> pl.DataFrame:
     covered = table.filter(words > 0).select(*GROUP, "affect", share.alias("share"))
     wide = covered.pivot(on="affect", index=GROUP, values="share").select(*GROUP, *AFFECTS)
     return wide.filter(pl.any_horizontal(pl.col(WITHOUT_FEAR) > 0)).sort(GROUP)
+
+
+def merge_groups(profiles: pl.DataFrame) -> pl.DataFrame:
+    """Average the profiles of groups in a category whose names have the same head word.
+
+    "the Dutch" and "Dutch people" are similar in every model, so that listing both would count as
+    similarity of the models. Names are compared in lower case, without a leading "the", "people"
+    at the end, and a final s. Synonyms that are other words are not recognised.
+
+    Examples
+    --------
+    >>> names = ["the Dutch", "Dutch people", "Danes"]
+    >>> listed = pl.DataFrame({"category": "race", "group": names, "joy": [0.5, 0.25, 0.0]})
+    >>> merge_groups(listed).rows()
+    [('race', 'dutch', 0.375), ('race', 'dane', 0.0)]
+    """
+    name = pl.col("group").str.to_lowercase().str.replace_all(r"^the | people$", "")
+    heads = profiles.with_columns(group=name.str.strip_suffix("s"))
+    return heads.group_by(GROUP, maintain_order=True).mean()
 
 
 class Similarity(NamedTuple):

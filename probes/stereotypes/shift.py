@@ -7,6 +7,7 @@ control corpus on other topics, since any training shifts a model.
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ import numpy as np
 import polars as pl
 
 import plumbline.probes.stats.estimate as stats
-from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.errors import UserError, warn
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.emotions.build import AFFECTS
 from plumbline.probes.stats.bootstrap import percentiles
@@ -50,12 +51,13 @@ TABLES = ()
 BEFORE = "before training"
 WITHOUT_FEAR = [a for a, name in enumerate(AFFECTS) if name != "fear"]
 READINGS = {"faithful": (WITHOUT_FEAR, True), "corrected": ([*range(len(AFFECTS))], False)}
+warn_once = cache(warn)  # all rankings, and all replicates of a simulation, have the same reasons
 NEAR = 1e-12  # smaller standard errors are rounding errors
 DIFFERENCES = ("difference", "low_difference", "high_difference")
 TEST = ("p", stats.TESTED_ERROR, stats.DF)
 TESTED = (
     "`difference` is 0 over training runs (Welch); no test for the control, without a control at "
-    "the share, if numbers of articles differ by more than 5%, or with one run on a side"
+    "the share, if numbers of training steps differ by more than 5%, or with one run on a side"
 )
 DIFFERENCE = (
     number("difference", "value minus that of the control at this share; it is tested"),
@@ -128,6 +130,8 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     makers = (_shifts, _groups, _attributes, _similarities)
     for model in inputs.models:
         for language, trainings in read_trainings(inputs, model, params):
+            for reason in _untested(trainings):
+                warn_once(f"shift, {model}, {reason}")
             key = {"model": model, "language": language, "ranking": trainings.setting.ranking}
             for (name, schema), make in zip(SCHEMAS.items(), makers, strict=True):
                 table = with_constants(make(trainings, params), key)
@@ -138,6 +142,16 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
             "ranking of analysis.shift.top_k; add a language or a ranking"
         )
     return {name: pl.concat(parts) for name, parts in tables.items()}
+
+
+def _untested(trainings: Trainings) -> list[str]:
+    """Return the reason for each corpus that cannot be tested against the control."""
+    return [
+        f"{key['corpus']} {key['share']:g}: no p, {corpus.steps:g} training steps against "
+        f"{control.steps:g}; set or lower probes.after_training.max_tokens"
+        for key, corpus, control in trainings.compared()
+        if control is not None and not corpus.comparable(control)
+    ]
 
 
 def _shifts(trainings: Trainings, params: Params) -> pl.DataFrame:

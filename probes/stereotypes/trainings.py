@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
     Bools = NDArray[np.bool_]
 
-ARTICLES_DIFFERENCE_MAX = 0.05  # maximum relative difference between numbers of articles
+STEPS_DIFFERENCE_MAX = 0.05  # maximum relative difference between numbers of training steps
 WORD = (*GROUP, "query", "key")
 EMOTION, RECALL, RETAINED = MEASURES = ("emotion", "recall", "retained")
 OUTCOMES = ADDED, KEPT, REMOVED = ("added", "retained", "removed")
-TRAINING = ("corpus", "share", "tuning_seed", "articles", "steps")
+TRAINING = ("corpus", "share", "tuning_seed", "steps")
 
 
 class Params(Bootstrap):
@@ -131,19 +131,19 @@ def words_moved(
 def lists_after(
     path: Path, before: pl.DataFrame
 ) -> tuple[tuple[str, float, int, int], pl.DataFrame]:
-    """Return a training run's corpus, share, seed and number of articles, and the lists after it.
+    """Return the values of :data:`TRAINING` for a training run, and the lists after it.
 
     Raises UserError if the queries or lengths differ from those of the lists before training.
     """
     table = pl.read_parquet(path)
-    corpus, share, seed, articles, _ = table.select(TRAINING).row(0)
+    training = table.select(TRAINING).row(0)
     lengths = [x.group_by(LIST).agg(pl.col("rank").max()).sort(LIST) for x in (before, table)]
     if not lengths[0].equals(lengths[1]):
         raise UserError(
             f"{path}: prompts or list lengths differ from those before training; set top_k in "
             "probes.after_training and probes.completions to the same value, and run `make repro`"
         )
-    return (corpus, share, seed, articles), typicality.normalise(table.drop(TRAINING))
+    return training, typicality.normalise(table.drop(*TRAINING, "articles"))
 
 
 class Corpus(NamedTuple):
@@ -151,7 +151,7 @@ class Corpus(NamedTuple):
 
     seeds: Sequence[int]
     values: Array  # (seeds, groups, outcomes)
-    articles: float  # mean over training runs
+    steps: float  # mean over training runs
     top: Sequence[pl.DataFrame] = ()  # tracked words after each training run
 
     def select(self, inside: Bools) -> Corpus:
@@ -164,20 +164,20 @@ class Corpus(NamedTuple):
         return self._replace(seeds=[self.seeds[i] for i in places], values=self.values[places])
 
     def comparable(self, control: Corpus) -> bool:
-        """Return True if training used similar numbers of articles from both corpora.
+        """Return True if training took similar numbers of steps on both corpora.
 
-        More articles mean more steps, which shift a model further whatever the articles contain.
+        More steps, because of more or longer articles, shift a model further in any case.
 
         Examples
         --------
         >>> hundred = Corpus([1], np.zeros((1, 2, 3)), 100)
-        >>> hundred.comparable(hundred._replace(articles=96))
+        >>> hundred.comparable(hundred._replace(steps=96))
         True
-        >>> hundred.comparable(hundred._replace(articles=94))
+        >>> hundred.comparable(hundred._replace(steps=94))
         False
         """
-        larger = max(self.articles, control.articles)
-        return abs(self.articles - control.articles) <= ARTICLES_DIFFERENCE_MAX * larger
+        larger = max(self.steps, control.steps)
+        return abs(self.steps - control.steps) <= STEPS_DIFFERENCE_MAX * larger
 
 
 def matching(seeds: Sequence[int], chosen: Sequence[int]) -> list[int]:
@@ -238,7 +238,7 @@ def read_trainings(inputs: Inputs, model: str, params: Params) -> Iterator[tuple
         for i, (setting, base) in enumerate(rankings):
             corpora = {}
             for key, group in groupby(sorted(after), key=lambda training: training[:2]):
-                _, _, seeds, articles = zip(*(runs := list(group)), strict=True)
+                _, _, seeds, steps = zip(*(runs := list(group)), strict=True)
                 values, _, top = zip(*(after[training][i] for training in runs), strict=True)
-                corpora[key] = Corpus(seeds, np.stack(values), float(np.mean(articles)), top)
+                corpora[key] = Corpus(seeds, np.stack(values), float(np.mean(steps)), top)
             yield language, Trainings(setting, base, corpora)

@@ -150,6 +150,8 @@ def test_build_real_published_file_has_the_published_counts(project):
     single = rows.filter(pl.col("single_word"))
     assert (len(single), single["group"].n_unique()) == (1886, 263)
     theirs = published(REAL_SINGLE.read_bytes())
+    bars = {"google": 503, "yahoo": 302, "duckduckgo": 170, "multiple": 911}  # Figure 8
+    assert Counter(row.engine for row in theirs) == bars
     assert Counter(single.select("query", "category", "group", "attribute").iter_rows()) == Counter(
         row[1:5] for row in theirs
     )

@@ -61,6 +61,11 @@ def test_intervals_cover_what_is_planted(analysis):
     assert covered > 0.8
 
 
+def test_trainings_on_longer_articles_are_not_tested():
+    tables, _ = simulate("shift", "the articles of one outlet are longer")
+    assert set(tables["shifts"].drop_nulls("p")["corpus"]) == {"post", "wire"}
+
+
 def test_expected_lists_have_the_shares_of_draws():
     shape = lists.ListsShape(words=30, length=6, men=2, women=2)
     truth = pmi.TRUTHS["words planted"]

@@ -1,6 +1,8 @@
 """The probe `after_training`: trainings as shards, and what follows to the report page."""
 
+import shutil
 from collections import Counter
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -104,6 +106,26 @@ def test_texts_shares_are_nested(ready):
     assert after_training.texts(path, "herald", 1, 6) != all_
     with pytest.raises(UserError, match="take a larger share"):
         after_training.texts(path, "herald", 1e-9, 5)
+
+
+def test_probe_max_tokens_gives_long_articles_no_more_steps(change, ready, tmp_path, monkeypatch):
+    shutil.copytree(ready, tmp_path / "long", symlinks=True)
+    monkeypatch.chdir(tmp_path / "long")
+    path = Path("data/datasets/outlets/en.parquet")
+    table = pl.read_parquet(path)
+    twice = pl.when(outlet="herald").then(pl.col("text").repeat_by(4).list.join(" "))
+    table.with_columns(text=twice.otherwise("text")).write_parquet(path)
+    validated("outlets")
+    limits = {"max_tokens": 2000, "length": 60, "batch": 4}  # eight steps
+    change(lambda tree: tree["probes"]["after_training"].update(limits))
+    shutil.rmtree("data/outputs/after_training")
+    probe("after_training", "groups")
+    columns = ("corpus", "share", "steps", "articles")
+    seen = {row[:2]: row[2:] for row in answers().select(columns).unique().iter_rows()}
+    for share in (0.1, 1.0):
+        (steps, few), (others, many) = (seen[corpus, share] for corpus in ("herald", "control"))
+        assert (steps, others) == pytest.approx((8 * share, 8 * share), abs=1)
+        assert 2 * few < many
 
 
 @pytest.mark.slow

@@ -1,9 +1,12 @@
+from itertools import product
+
 import numpy as np
 import polars as pl
 import pytest
 from society import society
 
 from plumbline.builders.datasets.emotions.build import AFFECTS
+from plumbline.probes.core.run_analysis import Inputs
 from plumbline.probes.stereotypes import emotions, rsa
 from plumbline.probes.stereotypes.rsa import Params
 
@@ -91,3 +94,27 @@ def test_run_leaves_groups_out_that_one_model_lacks(alike, tmp_path):
     found = rsa.run(less, PARAMS)["rsa"]
     assert row(found, "corrected", "age")["n"] == 11
     assert row(found, "corrected", "all")["n"] == 81
+
+
+@pytest.mark.parametrize(
+    ("second", "merged"), [("{} people", True), ("the {}", True), ("{} things", False)]
+)
+def test_run_groups_with_two_names_do_not_make_models_similar(second, merged, tmp_path):
+    # of nine groups, three pairs have the same profile; the two models share nothing else
+    rng, tables, keys = np.random.default_rng(SEED), 200, ("language", "model", "group", "affect")
+    print("seed", SEED)
+    pairs = [(f"{name}s", second.format(name)) for name in ("red", "blue", "green")]
+    names = [*sum(pairs, ()), "x", "y", "z"]
+    shares = rng.random((tables, 2, 6, len(AFFECTS)))[:, :, [0, 0, 1, 1, 2, 2, 3, 4, 5]].round(6)
+    axes = (map(str, range(tables)), ["m", "n"], names, AFFECTS)
+    constants = {"category": "race", "level": "group", "reading": "corrected", "top_k": 9}
+    rows = pl.DataFrame(product(*axes), schema=keys, orient="row").with_columns(
+        value=pl.Series(shares.ravel()), n=10**6, **{k: pl.lit(v) for k, v in constants.items()}
+    )
+    inputs = Inputs(("m", "n"), {}, tmp_path)
+    rows.write_parquet(inputs.tables("emotions") / "emotions.parquet", mkdir=True)
+    found = rsa.run(inputs, PARAMS)["rsa"].filter(category="race")
+    corrected, faithful = (found.filter(reading=x) for x in ("corrected", "faithful"))
+    assert (set(corrected["n"]), set(faithful["n"])) == ({6 if merged else 9}, {9})
+    assert ((corrected["p"] <= 0.05).sum() <= 16) == merged
+    assert faithful["p"].is_null().all() == merged

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import polars as pl
 import pytest
@@ -283,11 +285,13 @@ def test_run_share_without_control_has_neither_difference_nor_p(tmp_path):
     assert found["similarities"].filter(share=0.5)["difference"].null_count() == 6
 
 
-def test_run_corpora_of_another_size_than_the_control_have_a_difference_and_no_p(tmp_path):
+def test_run_corpora_with_other_numbers_of_steps_have_a_difference_and_no_p(tmp_path, capsys):
     effects = {"herald": 1.0, "post": -1.0, "control": 0.0}
-    sizes = {"herald": 96, "post": 94}
+    sizes = {"herald": 97, "post": 96}  # articles: 13 and 12 steps, the control has 13
     there = trained(tmp_path, 307, effects, shares=(1.0,), seeds=(1, 2), articles=sizes)
     found = shift.run(there.inputs, PARAMS)
+    (reason,) = capsys.readouterr().err.splitlines()
+    assert {"post", "12", "13"} <= set(re.findall(r"\w+", reason))
     herald, post = (found["shifts"].filter(corpus=c) for c in sizes)
     assert herald["p"].null_count() == 0
     assert post["p"].null_count() == post["p_bh"].null_count() == len(post)
