@@ -64,7 +64,6 @@ def swapped(text, find, first, last="", which=0):
         ("Michael's dog and James' cat", ["Michael", "James"]),
         ("#Michael @Sophie @anna_Smith https://x.org/Michael", []),
         ("Jose and José", ["Jose", "José"]),
-        ("Jean-Luc O'Brien spoke", ["Jean-Luc O'Brien"]),
         ("Michael Brexham spoke", ["Michael Brexham"]),
         ("I saw Gustav Smith", []),
         ("Will Michael come?", ["Michael"]),
@@ -72,18 +71,14 @@ def swapped(text, find, first, last="", which=0):
         ("Sophie smith and Sophie", ["Sophie"]),
         ("Özlem Yılmaz, İbrahim", ["Özlem Yılmaz", "İbrahim"]),
         ("Андрей пришёл", ["Андрей"]),
-        ("We saw Jean-Luc Picard.", ["Jean-Luc Picard"]),
-        ("Jean-Luc O’Brien’s show", ["Jean-Luc O’Brien"]),
-        ("I met O'Brien yesterday", ["O'Brien"]),
+        ("Jean-Luc Picard, Anna-Maria Huber", ["Jean-Luc Picard", "Anna-Maria Huber"]),
+        ("Jean-Luc O’Brien’s show, O'Brien", ["Jean-Luc O’Brien", "O'Brien"]),
         ("But Sinead O'Brien spoke", []),
         ("D’Angelo sings", ["D’Angelo"]),
-        ("Søren Kierkegaard wrote it", ["Søren Kierkegaard"]),
+        ("Søren Kierkegaard, Bob Dylan", ["Søren Kierkegaard", "Bob Dylan"]),
         ("Siobhán and Zoé’s dress", ["Siobhán", "Zoé"]),
-        ("Michael J. Brexham spoke", ["Michael J. Brexham"]),
-        ("J.K. Jones wrote it", ["J.K. Jones"]),
-        ("Anna-Maria Huber won", ["Anna-Maria Huber"]),
-        ("Bob Dylan and JEAN-LUC JONES", ["Bob Dylan", "JEAN-LUC JONES"]),
-        ("MARIA DA SILVA WON", ["MARIA DA SILVA"]),
+        ("Michael J. Brexham, J.K. Jones", ["Michael J. Brexham", "J.K. Jones"]),
+        ("JEAN-LUC JONES, MARIA DA SILVA", ["JEAN-LUC JONES", "MARIA DA SILVA"]),
         ("MARIA DA QUEX WON", []),
     ],
 )
@@ -124,8 +119,8 @@ def test_named_mentions_never_overlap(find, pieces):
 
 
 def test_gender_double_names():
-    genders = map(KNOWN.gender, ("anna-maria", "jean-luc", "jean-anna", "anna-x"))
-    assert [*genders] == ["female", "male", "unknown", ""]
+    firsts = {"anna-maria": "female", "jean-luc": "male", "jean-anna": "unknown", "anna-x": ""}
+    assert {first: KNOWN.gender(first) for first in firsts} == firsts
 
 
 def test_people_are_told_apart_and_have_the_gender_of_their_first_name(find):
