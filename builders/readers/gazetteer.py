@@ -81,7 +81,8 @@ def load(folder: Path) -> Gazetteer:
         rows = frame.sort("kind", "rank", maintain_order=True).to_dicts()
         named = [(KINDS[r["kind"]], r["name"], BEARERS[r["bearer"]], r["flags"]) for r in rows]
         words |= {fold(name) for k, name, _, flags in named if flags == ["word"] and k != "last"}
-        good = [(kind, name, bearer) for kind, name, bearer, flags in named if not flags]
+        allowed = {"script"} if country == NOWHERE else set()  # these names are never inserted
+        good = [(k, n, bearer) for k, n, bearer, flags in named if allowed.issuperset(flags)]
         usable += [(kind, name) for kind, name, _ in good]
         by_country[country] = {kind: tuple(n for k, n, _ in good if k == kind) for kind in KINDS}
         for gender in ("male", "female"):
