@@ -11,6 +11,7 @@ from calibration.nationality.nationality import TRUTHS, draw
 from calibration.nationality.swaps import SwapsShape
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.counterfactuals.build import READINGS
+from plumbline.probes.comparison import comparison
 from plumbline.probes.nationality import nationality, recovery
 from plumbline.probes.nationality.cases import cases, classified, log_rank
 from plumbline.probes.nationality.schemas import PERPLEXITIES
@@ -204,10 +205,19 @@ def test_run_country_of_fewer_than_five_effective_names_has_no_p(tmp_path, names
     rows.filter(~rare | (pl.col("target") == "t0000")).write_parquet(path)
     tables = nationality.run(inputs, nationality.Params(version="0.1.0", **SIMULATED))
     found = contrasts(tables, "corrected")
+    outputs = inputs.outputs("classification", inputs.models[0]) / path.stem
+    sides = {side: SIMULATED[side] for side in ("positive", "negative")}
+    case = next(
+        c for c in cases(path, *classified(outputs, "m", sides)) if c.reading == "corrected"
+    )
+    other = case._replace(compared=case.compared[::-1])
+    compared = comparison.compare_changes("x", case, other, comparison.Params(version="0.1.0"))
     tested = found.filter(pl.col("country") != "c06") if names == 5 else found.clear()
     assert found.drop_nulls("value").height == 7
     for column in ("p", "p_bh", "contrast_low"):
         assert found.drop_nulls(column)["country"].to_list() == tested["country"].to_list()
+    p_values = dict(zip(case.countries, (row["p"] for row in compared), strict=True))
+    assert [c for c, p in p_values.items() if p is not None] == tested["country"].to_list()
     for name in ("changes", "correlations"):
         own = tables[name].filter(pl.col("country") != "all", reading="corrected").drop_nulls("p")
         assert set(own["country"]) == set(tested["country"]), name
