@@ -21,7 +21,8 @@ def published(study: str = "") -> pl.DataFrame:
     - Stańczak et al. (2023), PLoS ONE 18(11), Tab 5 and Tab 8: shares of sentiments by architecture
       at the baseline size (for multilingual models, in Arabic), computed as intercept plus effect.
     - Choenni et al. (2021), EMNLP, Table 4: change in mean rank correlation of emotions, one epoch.
-    - Barriere and Cifuentes (2024), LREC-COLING, Tables 1 to 3: estimates in points and in percent.
+    - Barriere and Cifuentes (2024), EMNLP, Tables 1 to 5: estimates in points and in percent. The
+      57 cells that are printed in two tables have a row for each table.
     - Feng et al. (2023), ACL, Table 12: precision and recall of RoBERTa classifiers by group and
       by the corpus of further pretraining. The paper shows the positions of models in figures only.
 

@@ -10,10 +10,12 @@ from pathlib import Path
 
 import polars as pl
 
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.parquet import configs
 from plumbline.builders.readers.name_lists import BEARERS, KINDS, NOWHERE
 
 COLUMNS = ["name", "kind", "rank", "bearer", "flags"]
+STROKES = str.maketrans("øØłŁđĐ’", "oOlLdD'")  # not decomposed by Unicode
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,15 @@ class Gazetteer:
     surnames: frozenset[str]
     words: frozenset[str]
     by_country: Mapping[str, Mapping[str, tuple[str, ...]]]
+
+    def gender(self, first: str) -> str:
+        """Return the gender of a folded first name, or "" if it is unlisted.
+
+        An unlisted double name has the gender of its parts, which is unknown if they differ.
+        """
+        parts = {self.genders.get(part, "") for part in first.split("-")}
+        double = "" if "" in parts else "unknown" if len(parts) > 1 else parts.pop()
+        return self.genders.get(first, double)
 
     def countries(self, names_min: int) -> list[str]:
         """Return the countries with at least ``names_min`` usable names of each kind."""
@@ -70,7 +81,8 @@ def load(folder: Path) -> Gazetteer:
         rows = frame.sort("kind", "rank", maintain_order=True).to_dicts()
         named = [(KINDS[r["kind"]], r["name"], BEARERS[r["bearer"]], r["flags"]) for r in rows]
         words |= {fold(name) for k, name, _, flags in named if flags == ["word"] and k != "last"}
-        good = [(kind, name, bearer) for kind, name, bearer, flags in named if not flags]
+        allowed = {"script"} if country == NOWHERE else set()  # these names are never inserted
+        good = [(k, n, bearer) for k, n, bearer, flags in named if allowed.issuperset(flags)]
         usable += [(kind, name) for kind, name, _ in good]
         by_country[country] = {kind: tuple(n for k, n, _ in good if k == kind) for kind in KINDS}
         for gender in ("male", "female"):
@@ -90,19 +102,39 @@ def load(folder: Path) -> Gazetteer:
     )
 
 
+def listed(folder: Path, source: str) -> tuple[frozenset[str], frozenset[str]]:
+    """Return all first names and all last names of one list in the dataset ``names``.
+
+    Names that are flagged, for example as words, are included. Raises UserError if no name comes
+    from this list.
+    """
+    columns = ["kind", "name", "sources"]
+    files = [folder / f"{country}.parquet" for country in configs(folder)]
+    rows = pl.concat(pl.read_parquet(file, columns=columns) for file in files)
+    rows = rows.filter(pl.col("sources").list.contains(source))
+    if rows.is_empty():
+        raise UserError(
+            f"{folder}: contains no names of the list {source!r}; declare it under "
+            "sources.names.lists, or fix derived.counterfactuals.eligible"
+        )
+    last = pl.col("kind") == KINDS.index("last")
+    firsts, lasts = (frozenset(rows.filter(mask)["name"]) for mask in (~last, last))
+    return firsts, lasts
+
+
 def plain(name: str) -> str:
-    """Return a name without diacritics.
+    """Return a name without diacritics and typographic apostrophes.
 
     Examples
     --------
-    >>> plain("José")
-    'Jose'
+    >>> plain("José"), plain("Søren O’Brien")
+    ('Jose', "Soren O'Brien")
     """
-    letters = unicodedata.normalize("NFD", name)
+    letters = unicodedata.normalize("NFD", name).translate(STROKES)
     bare = "".join(c for c in letters if not unicodedata.combining(c))
     return unicodedata.normalize("NFC", bare)
 
 
 def fold(name: str) -> str:
     """Return the lookup form of a name: lower case, no diacritics, no typographic apostrophes."""
-    return plain(name).casefold().replace("’", "'")
+    return plain(name).casefold()

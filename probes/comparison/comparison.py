@@ -36,7 +36,7 @@ from plumbline.probes.stats.counterfactual import delta, gather
 from plumbline.probes.stats.crossed import estimated, of_mean, of_total
 from plumbline.probes.stats.estimate import DF, Estimate, Table, estimates, finite
 from plumbline.probes.stats.intervals import t_half_width, t_p
-from plumbline.probes.stats.two_way import two_way
+from plumbline.probes.stats.two_way import replicated, two_way
 from plumbline.probes.stereotypes import recall, typicality
 from plumbline.probes.values import schemas as values
 from plumbline.probes.values.calibration import (
@@ -273,13 +273,15 @@ def compare_changes(config: str, a: Case, b: Case, params: Params) -> Iterator[R
     where = a.sentence, a.country, a.shape
     cells = gather(change, *where)
     value, first = delta(cells)[:, 0], delta(gather(first_change, *where))[:, 0]
-    tested = two_way(100 * change, a.country, a.sentence, a.units(), np.eye(a.shape[1]))
+    clusters = a.country, a.sentence, a.units()
+    tested = two_way(100 * change, *clusters, np.eye(a.shape[1]))
+    enough = replicated(*clusters, a.shape[1])
     number = (cells.counts > 0).sum(axis=0)
     for c, country in enumerate(a.countries):
         error, freedom = float(tested.se[c, 0]), float(tested.freedom[c, 0])
         spread = (error, freedom) if np.isfinite(error) else (np.nan, 0.0)
         numbers = (float(first[c]), float(value[c]), *spread, int(number[c]))
-        yield t_difference(("", config, country), *numbers, params)
+        yield t_difference(("", config, country), *numbers, params, tested=bool(enough[c]))
 
 
 def read_stances(inputs: Inputs, model: str, _: Params) -> dict[str, Reading]:

@@ -29,10 +29,10 @@ def effects(case: Case, ranks: Floats, confidence: float) -> pl.DataFrame:
     """Return effects of country, tokens and name frequency on P+ - P-, in percentage points.
 
     Source texts are fixed effects, which are swept out; names have random intercepts. Countries are
-    coded as deviations from their mean; countries with only one first word, one last word or one
-    text are omitted. Standard errors are clustered by texts and names, because variances may differ
-    between countries. The result is empty if there is only one country, a covariate is determined
-    by the countries, or the outcome is constant.
+    coded as deviations from their mean; countries with fewer than five effective first or last
+    words, or with one text, are omitted. Standard errors are clustered by texts and names, because
+    variances may differ between countries. The result is empty if there is only one country, a
+    covariate is determined by the countries, or the outcome is constant.
 
     ``ranks``: logarithm of the rank of each row's name; nan if the rank is unknown.
     """

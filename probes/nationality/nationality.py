@@ -21,7 +21,13 @@ from plumbline.probes.nationality.cases import EVERY, SEXES, with_constants
 from plumbline.probes.nationality.mixed import effects
 from plumbline.probes.nationality.schemas import SCHEMAS, TARGETS, Params
 from plumbline.probes.stats.counterfactual import delta, gather, percentages
-from plumbline.probes.stats.two_way import FLAT, between_names, replicated, two_way
+from plumbline.probes.stats.two_way import (
+    FLAT,
+    LEAST_NAMES,
+    between_names,
+    replicated,
+    two_way,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -39,7 +45,6 @@ OUTPUTS = ("classification",)
 BESIDE = ("perplexity",)  # probes that run on other models
 PIECES = "pieces"
 LIMITS = ("value", "low", "high")
-LEAST_NAMES = 5  # effective number of names; with 2 to 4, the familywise error rate is .1 to .33
 __all__ = ["SCHEMAS", "Params"]
 
 
@@ -129,7 +134,8 @@ def _delta(case: Case, params: Params) -> pl.DataFrame:
         cells = gather(change, part.sentence, part.country, case.shape)
         value = delta(cells)
         clusters = part.country, part.sentence, units
-        compared = replicated(*clusters, number, LEAST_NAMES)
+        least = LEAST_NAMES / 2 if placebo else LEAST_NAMES  # placebos: in each half of the names
+        compared = replicated(*clusters, number, least)
         against = np.eye(number) - compared / max(1, int(compared.sum()))
         contrast = against @ np.where(compared[:, None], value, 0)
         contrast[~compared | placebo | (compared.sum() < 2)] = np.nan
@@ -144,7 +150,9 @@ def _delta(case: Case, params: Params) -> pl.DataFrame:
             "low": value - half[:number],
             "high": value + half[:number],
             "n": (cells.counts > 0).sum(axis=0)[:, None],
-            "p": tested.p(np.concatenate([value, contrast]))[test],
+            "p": tested.p(np.concatenate([np.where(compared[:, None], value, np.nan), contrast]))[
+                test
+            ],
             stats.DF: tested.freedom[test],
             stats.TESTED_ERROR: np.where(error > FLAT, error, 0.0),
             "contrast": contrast,
@@ -179,13 +187,14 @@ def _changes(case: Case, params: Params) -> pl.DataFrame:
             log = np.log(count_after / count_before)
         log[~np.isfinite(log)] = np.nan
         tested = np.full_like(log, np.nan) if case.reading == "placebo" else log
+        enough = replicated(*clusters, len(case.countries))[:, None]
         half = ratio.half(params.confidence)
         return {
             "value": percentages(before, after),
             "low": 100 * np.expm1(tested - half),
             "high": 100 * np.expm1(tested + half),
             "n": (before.counts > 0).sum(axis=0)[:, None],
-            "p": ratio.p(tested),
+            "p": np.where(enough, ratio.p(tested), np.nan),
             stats.DF: ratio.freedom,
             stats.TESTED_ERROR: ratio.se,
         }

@@ -15,7 +15,7 @@ from plumbline.probes.nationality.schemas import PERPLEXITIES
 from plumbline.probes.stats import counterfactual
 from plumbline.probes.stats.counterfactual import NEAREST, delta, gather, moments
 from plumbline.probes.stats.linear import centred
-from plumbline.probes.stats.two_way import two_way
+from plumbline.probes.stats.two_way import replicated, two_way
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -169,7 +169,7 @@ def _correlate(
         # the number of texts with enough counterfactuals limits the degrees of freedom
         freedom = np.minimum(tested.freedom, np.maximum(count - 1, 1))
         tested, value = tested._replace(se=se, freedom=freedom), np.tanh(z)
-        p = tested.p(z)
+        p = np.where(replicated(groups, texts, names, number)[:, None], tested.p(z), np.nan)
     else:
         count = np.stack([(part[..., 0] > 0).sum(axis=0) for part in sums], axis=1)
         z, value, p = np.arctanh(r.clip(-NEAREST, NEAREST)), r, np.full_like(r, np.nan)

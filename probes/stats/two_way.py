@@ -27,6 +27,7 @@ Integers = NDArray[np.signedinteger[Any]]
 METHOD = "t interval over source texts and names (two-way clusters)"
 FLAT = 1e-9  # smaller standard errors are rounding errors
 LARGEST = 2**62  # maximum code
+LEAST_NAMES = 5  # effective number of names; with 2 to 4, the familywise error rate is .1 to .33
 
 
 class Tested(NamedTuple):
@@ -167,12 +168,15 @@ def _products(distances: Floats, units: _Units, size: Floats) -> Floats:
 
 
 def replicated(
-    groups: Integers, texts: Integers, names: Sequence[Integers], number: int, least: float = 0.0
+    groups: Integers,
+    texts: Integers,
+    names: Sequence[Integers],
+    number: int,
+    least: float = LEAST_NAMES,
 ) -> NDArray[np.bool_]:
-    """Return a mask of the groups with at least two texts and two names of each kind.
+    """Return a mask of the groups with at least two texts, and enough names of each kind to test.
 
-    Other groups have no standard error, nor do contrasts that give them weight. ``least``: minimum
-    effective number of names (1 / sum of squared shares of the group's rows).
+    ``least``: minimum effective number of names (1 / sum of squared shares of the group's rows).
     """
     size = np.bincount(groups, minlength=number).astype(np.float64)
     of_texts, *kinds = (_units(code, groups, size) for code in (texts, *names))

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import polars as pl
 import pytest
 import yaml
 from imports import TOP
@@ -25,6 +26,9 @@ KNOWN = {
         ("nationality", "cardiffnlp/twitter-xlm-roberta-base-sentiment", "United Kingdom", -1.43),
         ("nationality", "cardiffnlp/twitter-roberta-base-emotion", "Morocco, anger", 60.3),
         ("nationality", "cardiffnlp/twitter-roberta-base-hate", "hate", 22.31),  # of Maori
+        ("nationality", "cardiffnlp/twitter-xlm-roberta-base-sentiment", "neutral", 25.54),  # Hindi
+        ("nationality", "cardiffnlp/twitter-roberta-base-emotion", "Ireland, joy", 8.77),
+        ("nationality", "cardiffnlp/twitter-roberta-base-offensive", "Overall, offensive", 2.38),
         ("stereotypes", "google-bert/bert-base-uncased", "political, NewYorker", -0.72),
         ("stereotypes", "FacebookAI/xlm-roberta-base", "political, BreitBart", -0.51),
         ("politicians", "BERT (monolingual, base)", "male, negative", 0.374),  # .390 - .016
@@ -45,6 +49,8 @@ def test_published_tables_are_complete():
         "Barriere and Cifuentes 2024, Table 1": 15 * 12,
         "Barriere and Cifuentes 2024, Table 2": 4 * 3,
         "Barriere and Cifuentes 2024, Table 3": 16 * 3,
+        "Barriere and Cifuentes 2024, Table 4": 8 * 3,
+        "Barriere and Cifuentes 2024, Table 5": 18 * 9,
         "Choenni et al. 2021, Table 4": 5 * 5 * 9,
         "Feng et al. 2023, Table 12": 2 * 2 * 4 * 10,
         "Stańczak et al. 2023, Tab 5": 5 * 6,
@@ -52,6 +58,14 @@ def test_published_tables_are_complete():
     }
     assert rows.null_count().sum_horizontal().item() == 0
     assert {m for m in rows["model"] if "/" in m} <= KNOWN
+
+
+def test_published_nationality_cells_printed_twice_are_equal():
+    rows = plumbline.published("nationality")
+    cells = rows.group_by("model", "language", "measure", "what").agg("value", "source")
+    repeated = cells.filter(pl.col("source").list.n_unique() > 1)
+    assert len(rows) - len(cells) == len(repeated) == 9 + 48  # of Table 2, and all of Table 3
+    assert set(repeated["value"].list.n_unique()) == {1}
 
 
 def test_published_study_without_numbers(capsys):

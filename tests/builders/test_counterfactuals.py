@@ -106,7 +106,8 @@ def test_build_depends_on_the_seed_alone(made):
 def test_barriere2024_follows_the_released_code(made):
     known = gazetteer.load(made / "data/datasets/names")
     entities = ["Michael", "Emily Wilson", "Emily Qwerty", "Trump", "McDonald", "DANIEL", "Emily W"]
-    assert eligible(entities, known) == ["Michael", "Emily Wilson", "DANIEL", "Emily W"]
+    chosen = eligible(entities, known.men | known.women, known.last)
+    assert chosen == ["Michael", "Emily Wilson", "DANIEL", "Emily W"]
     text = "Emily Wilson? Emily! #Emily"
     assert substituted(text, "Emily Wilson", "Wei Li") == "Wei Li? Emily! #Emily"
     assert substituted(text, "Emily", "Wei") == "Wei Wilson? Wei! #Wei"

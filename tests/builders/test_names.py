@@ -11,6 +11,7 @@ from samples import DAY, POLITE, REAL_NAMES, real_names_params
 from plumbline.builders.core.snapshot import Snapshot
 from plumbline.builders.datasets.names import build as names
 from plumbline.builders.datasets.names import fetch as client
+from plumbline.builders.readers import gazetteer
 from plumbline.builders.readers.name_lists import BEARERS, KINDS, List
 
 TERMS = {"licence": "CC0-1.0", "citation": "the project"}
@@ -99,6 +100,16 @@ def test_build_flags_unusable_names(tmp_path):
     assert flags["J."] == ["short"]
     assert flags["X Æ A-12"] == ["letters"]
     assert flags["Иван"] == ["script"]
+
+
+def test_build_native_spellings_are_found_and_never_inserted(tmp_path):
+    columns = {key: key for key in ("country", "kind", "rank", "name", "native")}
+    text = "country,kind,rank,name,native\nru,male,1,Ivan,Иван\nfr,male,1,Jose,José\n"
+    found = snapshot(tmp_path, ({"name": "one", "columns": columns}, text))
+    rows, _ = made(found, countries=["fr", "ru", "zz"])
+    known = gazetteer.load(building.written(tmp_path / "names", "names", rows))
+    assert known.men == {"Ivan", "Иван", "Jose"}
+    assert known.by_country["ru"]["male"] == ("Ivan",)
 
 
 @pytest.mark.shared

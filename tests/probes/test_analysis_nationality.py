@@ -6,10 +6,12 @@ import pytest
 from passports import CONFIG, answered
 from recovering import write_tables
 
+from calibration.nationality.nationality import PARAMS as SIMULATED
 from calibration.nationality.nationality import TRUTHS, draw
 from calibration.nationality.swaps import SwapsShape
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.counterfactuals.build import READINGS
+from plumbline.probes.comparison import comparison
 from plumbline.probes.nationality import nationality, recovery
 from plumbline.probes.nationality.cases import cases, classified, log_rank
 from plumbline.probes.nationality.schemas import PERPLEXITIES
@@ -201,12 +203,31 @@ def test_run_country_of_fewer_than_five_effective_names_has_no_p(tmp_path, names
     # of one country the fifth name is in a single text: 4.2 effective names
     rare = pl.col("name").str.starts_with("Male06") & pl.col("name").str.ends_with("x04")
     rows.filter(~rare | (pl.col("target") == "t0000")).write_parquet(path)
-    given = nationality.Params(version="0.1.0")
-    found = contrasts(nationality.run(inputs, given), "corrected")
+    tables = nationality.run(inputs, nationality.Params(version="0.1.0", **SIMULATED))
+    found = contrasts(tables, "corrected")
+    outputs = inputs.outputs("classification", inputs.models[0]) / path.stem
+    sides = {side: SIMULATED[side] for side in ("positive", "negative")}
+    (case,) = cases(path, *classified(outputs, "m", sides))
+    models = case, case._replace(compared=case.compared[::-1])
+    compared = comparison.compare_changes("x", *models, comparison.Params(version="0.1.0"))
     tested = found.filter(pl.col("country") != "c06") if names == 5 else found.clear()
     assert found.drop_nulls("value").height == 7
     for column in ("p", "p_bh", "contrast_low"):
         assert found.drop_nulls(column)["country"].to_list() == tested["country"].to_list()
+    assert [row["p"] is None for row in compared] == found["p"].is_null().to_list()
+    for name in ("changes", "correlations"):
+        own = tables[name].filter(pl.col("country") != "all", reading="corrected").drop_nulls("p")
+        assert set(own["country"]) == set(tested["country"]), name
+    terms = tables["mixed"]["term"].to_list() if "mixed" in tables else []
+    assert terms[: len(tested)] == [f"country {country}" for country in tested["country"]]
+
+
+def test_run_placebo_of_few_effective_names_has_no_p(tmp_path):
+    shape = SwapsShape(names=4, draws=2, placebos=2, women=0, full=0)
+    rng = np.random.default_rng(SEED)
+    inputs = draw(tmp_path, TRUTHS["names differ, countries do not"], shape, rng).inputs
+    found = contrasts(nationality.run(inputs, nationality.Params(version="0.1.0")), "placebo")
+    assert len(found) == found["value"].is_not_null().sum() == found["p"].null_count() == 13
 
 
 def test_run_correlations_within_a_text_are_those_that_were_planted(tables):

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 
 from plumbline.builders.datasets.counterfactuals.substitute import draws, draws_again
-from plumbline.builders.readers.gazetteer import Gazetteer
 
 
-def eligible(entities: Sequence[str], names: Gazetteer) -> list[str]:
+def eligible(
+    entities: Sequence[str], firsts: AbstractSet[str], lasts: AbstractSet[str]
+) -> list[str]:
     """Return the entities that the released code replaces, including repeated ones.
 
     The first word must be a first name; the second, if it has more than two letters, must be a last
@@ -23,9 +25,9 @@ def eligible(entities: Sequence[str], names: Gazetteer) -> list[str]:
     chosen = []
     for entity in entities:
         words = entity.split()
-        if words[0].capitalize() not in names.women | names.men:
+        if words[0].capitalize() not in firsts:
             continue
-        if len(words) > 1 and len(words[1]) > 2 and words[1].capitalize() not in names.last:
+        if len(words) > 1 and len(words[1]) > 2 and words[1].capitalize() not in lasts:
             continue
         chosen.append(entity)
     return chosen

@@ -74,6 +74,11 @@ class Params(DatasetParams):
         None, ge=1, description="number of texts to sample per config; if null, all are used"
     )
     seed: int = Field(1, description="seed of all draws")
+    eligible: str = Field(
+        "",
+        description="list of `names` whose names `faithful` replaces, flagged ones included "
+        "(CheckList's in the released code); if empty, the usable names of all lists",
+    )
     people: find_people.Finder = Field(find_people.Finder(), description="recogniser of people")
 
 
@@ -86,7 +91,10 @@ def build(inputs: Mapping[str, Path], params: Params) -> Iterator[Row | Reject]:
     countries = _countries(names, params)
     for country in sorted(names.by_country.keys() - set(countries)):
         yield Reject(EVERY, country, "names of a country that are not put in")
-    making = _Making(names, countries, params)
+    lists = names.men | names.women, names.last
+    if params.eligible:
+        lists = gazetteer.listed(inputs["names"], params.eligible)
+    making = _Making(names, lists, countries, params)
     for config in configs(inputs["targets"]):
         path = inputs["targets"] / f"{config}.parquet"
         rows = pl.read_parquet(path, columns=COLUMNS).to_dicts()
@@ -116,6 +124,7 @@ class _Making:
     """Generator of the counterfactuals of each text."""
 
     lookup: gazetteer.Gazetteer
+    eligible: tuple[frozenset[str], frozenset[str]]  # first and last names that `faithful` replaces
     countries: list[str]
     params: Params
 
@@ -126,7 +135,7 @@ class _Making:
 
         ``persons``: persons whose names do not occur outside their mentions.
         """
-        entities = barriere2024.eligible([row["text"][slice(*s)] for s in spans], self.lookup)
+        entities = barriere2024.eligible([row["text"][slice(*s)] for s in spans], *self.eligible)
         for country in self.countries if entities else ():
             yield from self.faithful(row, entities, country)
         usable = [p for p in persons if "first" not in p.parts() or p.gender != "unknown"]

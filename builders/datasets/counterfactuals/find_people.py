@@ -35,7 +35,7 @@ GOES_ON = re.compile(r"\w|-\w")
 WORD = re.compile(r"[^\W\d_](?:[\w'’-]*\w)?")
 NEXT = re.compile(rf"(?: (?i:{'|'.join(PARTICLES)}))* ([^\W\d_][\w'’-]*\w)")
 BEFORE = re.compile(r"([^\W\d_]\w*)\.? $")
-BETWEEN = re.compile(r" (?:[^\W\d_]\. ?)*")  # text between a person's names, initials included
+BETWEEN = re.compile(rf"-| (?:(?i:{'|'.join(PARTICLES)}) )*((?:[^\W\d_]\. ?)*)")  # between names
 LEADING = re.compile(r"(?<![\w.])(?:[^\W\d_]\. ?)+$")
 TRAILING = re.compile(r"(?: [^\W\d_]\.(?!\w))+")
 
@@ -135,19 +135,28 @@ def _model(params: Finder) -> Any:
 
 
 def _ruler(gazetteer: Gazetteer) -> Any:
-    """Return spaCy's entity ruler for all usable names, with and without diacritics."""
+    """Return spaCy's entity ruler for all usable names; diacritics are ignored on both sides."""
     import spacy
 
     nlp = spacy.blank("xx")
     ruler: Any = nlp.add_pipe("entity_ruler")
     names = gazetteer.men | gazetteer.women | gazetteer.last
-    spelled = names | {plain(name) for name in names}
+    spelled = {plain(name) for name in names}
     forms = spelled | {form.upper() for form in spelled}
     words = sorted({tuple(token.text for token in nlp.make_doc(form)) for form in forms})
     single = [word for word, *more in words if not more]
-    patterns: list[Any] = [[{"ORTH": {"IN": single}}]] if single else []
-    patterns += [[{"ORTH": word} for word in tokens] for tokens in words if len(tokens) > 1]
+    patterns: list[Any] = [[{"NORM": {"IN": single}}]] if single else []
+    patterns += [[{"NORM": word} for word in tokens] for tokens in words if len(tokens) > 1]
     ruler.add_patterns([{"label": LABELS[0], "pattern": pattern} for pattern in patterns])
+    tokenizer: Any = nlp.tokenizer
+
+    def tokens_without_diacritics(text: str) -> Any:
+        doc = tokenizer(text)
+        for token in doc:
+            token.norm_ = plain(token.text)
+        return doc
+
+    nlp.tokenizer = tokens_without_diacritics
     return nlp
 
 
@@ -189,14 +198,17 @@ def _joined(text: str, spans: Iterable[Span], context: Context) -> list[Span]:
 
 
 def _longer(text: str, span: Span, context: Context) -> Span:
-    """Extend a common first name by the capitalised word after it, unless that word is ordinary."""
+    """Extend a common first name by initials and the capitalised word after it.
+
+    Ordinary words are not part of a name.
+    """
     *firsts, last = map(fold, text[span.start : span.end].split())
-    if (firsts or [last])[0] not in context.common or last not in context.gazetteer.genders:
+    if not context.usual((firsts or [last])[0]) or not context.gazetteer.gender(last):
         return span
     if firsts and last in context.gazetteer.surnames:
         return span
     if (letters := TRAILING.match(text, span.end)) and _initials(letters):
-        return Span(span.start, letters.end())
+        span = Span(span.start, letters.end())
     following = NEXT.match(text, span.end)
     if following and not _named(following[1]):  # what looks like a particle may be the name
         following = NEXT.match(text, span.end, following.start(1) - 1)
@@ -210,8 +222,8 @@ def _longer(text: str, span: Span, context: Context) -> Span:
 
 
 def _initials(match: re.Match[str] | None) -> bool:
-    """Return True if all letters of a match are capitals."""
-    return match is not None and match[0] == match[0].upper()
+    """Return True if all letters of a match, or of its group, are capitals."""
+    return match is not None and (letters := match[match.lastindex or 0]) == letters.upper()
 
 
 def _named(word: str) -> bool:
@@ -257,14 +269,19 @@ class Context(NamedTuple):
         names = gazetteer, gazetteer.common()
         return cls(*names, titles, places, suffixes, ordinary, language in NOUNS)
 
+    def usual(self, first: str) -> bool:
+        """Return True if all parts of a folded first name are in the lists of countries."""
+        return first in self.common or self.common.issuperset(first.split("-"))
+
     def person(self, text: str, span: Span, lasts: set[str]) -> bool:
         """Return True if a span is a person's complete name, judged by its context.
 
         A part of a longer name (of a person, place or firm) has a capitalised word next to it. A
         single last name denotes a word or a firm as often as a person, so a title must precede it,
         or the text must contain a full name that ends with it. The same applies to first names in
-        no country's list, since long lists also contain words. A word in capitals counts as an
-        abbreviation, unless most of its sentence is in capitals.
+        no country's list, since long lists also contain words; a name with an apostrophe, such as
+        O'Connor, is no word. A word in capitals counts as an abbreviation, unless most of its
+        sentence is in capitals.
 
         ``lasts``: folded last names of the full names in the text.
         """
@@ -278,14 +295,15 @@ class Context(NamedTuple):
         if following and after not in self.suffixes and not (shouted and len(names) > 1):
             large = following[1][0].isupper() and len(following[1]) > 1
             goes_on = (large or after in self.gazetteer.surnames) and after not in self.ordinary
+            goes_on |= shouted and after in PARTICLES  # the rest of the name is in no list
             if goes_on or (large and len(names) == 1 and not shouted):
                 return False
         large = preceding is not None and preceding[1][0].isupper() and not (shouted or self.nouns)
         if len(names) > 1:
-            first = names[0] in self.gazetteer.genders or names[0] in self.gazetteer.words
-            return first or (not large and INITIALS.match(text, start) is not None)
-        if before in self.titles or names[0] not in self.common:
-            return before in self.titles or names[0] in lasts
+            first = self.gazetteer.gender(names[0]) or names[0] in self.gazetteer.words
+            return bool(first) or (not large and INITIALS.match(text, start) is not None)
+        if before in self.titles or not self.usual(names[0]):
+            return before in self.titles or names[0] in lasts or ("'" in names[0] and not large)
         begins = preceding is not None and BEGINS.search(text[: preceding.start()]) is not None
         free = not large or (begins and before in self.ordinary)
         return free and (shouted or not text[start:end].isupper())

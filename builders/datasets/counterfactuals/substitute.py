@@ -82,7 +82,7 @@ def named(text: str, spans: Sequence[Span], gazetteer: Gazetteer) -> list[Person
     persons = []
     for (first, _), mentions in by_name.items():
         repeated = list(_again(text, mentions, taken))
-        gender = gazetteer.genders.get(first, "unknown") if first else "unknown"
+        gender = gazetteer.gender(first) or "unknown"
         longest = max(mentions, key=lambda m: (m.end - m.start, -m.start))
         entity = text[longest.start : longest.end]
         places = []
@@ -111,7 +111,7 @@ def _whose(
             return (first, last), "last"
         if first and last and word == first:
             return (first, last), "first"
-    if word in gazetteer.surnames and word not in gazetteer.genders:
+    if word in gazetteer.surnames and not gazetteer.gender(word):
         return ("", word), "last"
     return (word, ""), "first"
 
@@ -165,7 +165,7 @@ def _cased(old: str, name: Name, part: Part) -> str:
 
 def cased(new: str, old: str) -> str:
     """Return a name in upper or lower case if the old name is in that case, otherwise unchanged."""
-    if sum(c.isalpha() for c in old) > 1:
+    if re.search(r"[^\W\d_]{2}", old):  # initials are not words in capitals
         if old.isupper():
             return new.upper()
         if old.islower():

@@ -118,6 +118,8 @@ def _listed(snapshot: Snapshot, lists: list[name_lists.List]) -> Iterator[_Item]
             if item.country and item.name:
                 listing = _Known(entry.name, item.bearer, item.rank, item.number)
                 yield item.country, item.kind, item.name, listing
+                if flags(item.native, set()) == ["script"]:  # to be found in texts, not inserted
+                    yield NOWHERE, item.kind, item.native, listing
             else:
                 reason = UNSPELLED if item.country else "of no country that is known"
                 yield Reject(EVERY, f"{entry.name}/{item.position}", reason)
