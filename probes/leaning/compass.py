@@ -217,18 +217,18 @@ def families(coordinates: Rows, params: Params) -> Iterator[Row]:
     The clusters of the t test are models before further training that have a coordinate, from masks
     or generated text. There is no p with fewer than :data:`FEWEST_MODELS` models in a family.
     """
-    key = ("questionnaire", "reading", "axis", "unit")
+    key, named = ("questionnaire", "reading", "axis", "unit"), params.families or {}
     table = pl.DataFrame(coordinates, infer_schema_length=None).drop_nulls("value")
     table = table.filter(pl.col("response_format") != "multiple_choice", corpus="")
     for about, part in table.group_by(key, maintain_order=True):
-        sides = [part.filter(pl.col("model").is_in(m)) for m in params.families.values()]
+        sides = [part.filter(pl.col("model").is_in(models)) for models in named.values()]
         fewest = min(map(len, sides), default=0)
         if fewest > 1:
             first, second = values = [side["value"].to_numpy() for side in sides]
             difference, parts = float(first.mean() - second.mean()), of_difference(*values)
             value, low, high, p, error, df = estimated(difference, parts, params.confidence)
             more: Row = dict(zip(key, about, strict=True)) | ITSELF._asdict()
-            more |= zip(("model", "baseline"), params.families, strict=True)
+            more |= zip(("model", "baseline"), named, strict=True)
             more |= {"contrast": "families", "response_format": sides[0]["response_format"][0]}
             few = "few models" if fewest < FEWEST_MODELS else None
             more |= {"reason": few, DF: df, TESTED_ERROR: error}

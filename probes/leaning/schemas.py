@@ -52,7 +52,7 @@ class CompassParams(Compared):
     threshold: float = Field(0.3, gt=0, lt=1, description="difference that makes a stance strong")
     min_confidence: float = Field(0.9, gt=0.5, le=1, description="minimum probability of a stance")
     contrasts: dict[str, str] = Field({}, description="opposite corpus to compare each corpus with")
-    families: Two = Field({}, description="two families of models to compare; not required")
+    families: Two | None = Field(None, description="two families of models to compare")
     n_permutations_stability: int = Field(ge=99, description="permutations of the statements")
     confidence: float = Field(gt=0.5, lt=1, description="level of the intervals")
     seed: int = Field(ge=0, description="random seed of the permutations")
