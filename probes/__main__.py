@@ -152,6 +152,8 @@ def _check(arguments: Arguments) -> None:
     from plumbline.probes.commands import check_params, params_overlay
 
     if arguments.file:
+        tree = params_overlay.composed(arguments.file, arguments.date)
+        print(*check_params.corpus_shares(tree), sep="\n", flush=True)
         params_overlay.check_with(arguments.file, arguments.date)
     else:
         check_params.check()

@@ -7,8 +7,11 @@ import re
 import shutil
 import subprocess
 import sys
+from datetime import date
 from pathlib import Path
 
+import numpy as np
+import polars as pl
 import pytest
 import whole
 import yaml
@@ -17,14 +20,17 @@ from lib.hub_server import Repo, serving
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import files, read
+from plumbline.builders.readers.articles import published as published_on
 from plumbline.probes import PROBES
 from plumbline.probes.__main__ import main
-from plumbline.probes.commands.check_params import check, named_snapshots
+from plumbline.probes.commands.check_params import TOKENS, check, named_snapshots
 from plumbline.probes.commands.params_overlay import check_with, composed, lay, use
 from plumbline.probes.politicians.latent import L1, POSTERIOR
+from plumbline.probes.training import pretrain
 from plumbline.reference import published
 
 FULL = TOP / "params" / "full.yaml"
+ARTICLES = TOP.parent / "shared/data/news/allsides_articles.parquet"
 STUDIES = {
     page.stem.removesuffix("-models"): yaml.safe_load(page.read_text(encoding="utf-8"))["models"]
     for page in sorted((TOP / "docs" / "studies").glob("*-models.yaml"))
@@ -265,16 +271,51 @@ def test_full_leaning_is_comparable_with_published_numbers():
     assert pairs == {"news-right": "news-left", "social-right": "social-left"}
 
 
-def test_full_trainings_have_equal_length():
-    own, analysis = TREE["training"]["pretrain"], TREE["analysis"]
-    assert own["periods"] == ["all", "before", "from"]
-    assert (own["max_texts"], own.get("patience", 0)) == (None, 0)  # neither ends some earlier
-    fewest = 3_900_000  # tokens of the center's articles before 2017 (AllSides)
-    assert own["max_tokens"] * len(own["seeds"]) < fewest  # so that no two seeds share a text
+def test_full_runs_of_a_domain_and_period_have_equal_length():
+    own, analysis = pretrain.Params(**TREE["training"]["pretrain"]), TREE["analysis"]
+    assert own.periods == ["all", "before", "from"]
+    assert own.max_texts is None  # which would end some runs earlier
+    for domain in ("news", "social"):  # the analysis compares `before` and `from`
+        assert own.tokens(f"{domain}-left", "before") == own.tokens(f"{domain}-right", "from")
     control = analysis["compass"]["control"]
     assert control == analysis["fairness"]["control"]
     assert all(one.split("-")[0] == two.split("-")[0] for one, two in control.items())
-    assert {*control, *control.values()} == set(own["corpora"]["roberta-base"])
+    assert {*control, *control.values()} == set(own.corpora["roberta-base"])
+
+
+def test_check_full_reports_the_share_of_each_corpus_that_is_read(project, capsys):
+    assert main(["check", str(FULL), "--date", DAY]) != 0
+    shares = {"news": [], "social": []}
+    for name, text in re.findall(r"5 runs on (\S+) (.+)", capsys.readouterr().out):
+        told = re.findall(r"(\d+)% of [\d.]+ million \((?:all|before|from)\)", text)
+        shares[name.split("-")[0]].append([int(share) for share in told])
+    for by_corpus in shares.values():  # left, center, right; by period
+        everything, before, _ = map(max, zip(*by_corpus, strict=True))
+        assert 90 <= min(everything, before) <= max(everything, before) <= 95
+    for name, mean in {"left": 44.50, "center": 34.67, "right": 50.43}.items():  # Table 8
+        tokens = TREE["derived"]["corpora"]["sizes"][f"social-{name}"] * mean
+        assert TOKENS[f"social-{name}"][0] == pytest.approx(tokens / 1e6, abs=0.06)
+
+
+@pytest.mark.shared
+@pytest.mark.skipif(not ARTICLES.is_file(), reason="no shared data beside the checkout")
+def test_full_runs_on_allsides_share_no_text(tmp_path):
+    """With 1.29 tokens per word, center articles from before 2017 have the known 3.9 million."""
+    frame = pl.read_parquet(ARTICLES, columns=["outlet", "id", "text", "date", "leaning"])
+    days = [published_on(day or "", ["%Y-%m-%d", "%m/%d/%y"], date.max) for day in frame["date"]]
+    later = pl.Series(days, dtype=pl.Date) >= date(2017, 1, 20)
+    tokens = (1.29 * pl.col("text").str.split(" ").list.len()).cast(pl.String)
+    frame = frame.with_columns(text=tokens, period=later.cast(int).fill_null(2), kind=0)
+    params = pretrain.Params(**TREE["training"]["pretrain"])
+    for (leaning,), rows in frame.group_by("leaning"):
+        corpus = f"news-{leaning}"
+        rows.write_parquet(tmp_path / f"{corpus}.parquet")
+        for period, millions in zip(params.periods, TOKENS[corpus], strict=True):
+            texts = pretrain.pool(tmp_path, corpus, period, tmp_path / "none")
+            sizes = np.array([float(text) for text in texts.values()])
+            assert sizes.sum() / 1e6 == pytest.approx(millions, abs=0.06)
+            parts = np.array_split(sizes, len(params.seeds))  # each run begins at one of them
+            assert min(part.sum() for part in parts) >= params.tokens(corpus, period)
 
 
 @pytest.mark.slow

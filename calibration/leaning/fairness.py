@@ -38,6 +38,7 @@ TRUTHS = {
 PARAMS: dict[str, Any] = {
     "positive": {"hate": "hate", "planted": "hate"},
     "control": {"other": CORPORA[2]},
+    "kinds": {task: {name: [name] for name in GROUPS[:2]} for task in ("hate", "planted")},
     "left": [CORPORA[0]],
     "right": [CORPORA[1]],
     "n_permutations": 999,
@@ -90,7 +91,8 @@ def outcomes(tables: Tables, sample: Drawn) -> Tables:
     if "guess" in settings:
         effect = pl.when(counted).then(0.0)
         result |= outcomes_by(tables["overall"], "overall", effect=effect, family=FAMILY)
-    side = (pl.col("baseline") == "").replace_strict({True: "itself", False: "corpora"})
+    side = pl.when(baseline="").then(pl.lit("itself")).otherwise(pl.lit("corpora"))
+    side = pl.when(level="kind").then(pl.lit("kinds")).otherwise(side)
     differences = tables["differences"].with_columns(side=side)
     result |= outcomes_by(
         differences.filter(pl.col("p").is_not_null().any().over("metric", "side")),

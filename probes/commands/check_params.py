@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import importlib
 import itertools
+from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
+
+from pydantic import ValidationError
 
 from plumbline.builders import DATASETS, SOURCES
 from plumbline.builders.core.errors import UserError
@@ -31,6 +34,11 @@ ABOVE = {  # for each list, the list that must also contain all its models
     "after_training": "completions",
     "finetuned_classifiers": "stances",
 }
+
+# Millions of tokens (all, before, from): articles of AllSides, and posts of the paper (Table 8)
+NEWS = {"left": (18.6, 9.8, 7.2), "center": (13.1, 3.9, 7.1), "right": (14.1, 6.2, 6.3)}
+POSTS = {"left": (35.5, 10.6, 24.8), "center": (33.0, 14.5, 18.5), "right": (47.1, 18.9, 28.2)}
+TOKENS = {f"{k}-{side}": n for k, x in (("news", NEWS), ("social", POSTS)) for side, n in x.items()}
 
 
 def sections() -> dict[str, type[Params]]:
@@ -105,6 +113,18 @@ def problems_of(path: Path, source: str = FILE.name, *, fetched: bool = True) ->
         lists = _assigned_lists(tree)
         parts += [_assigned(tree, planted | models, lists), _trained(tree, planted | models, lists)]
     return [*problems, *itertools.chain.from_iterable(parts)]
+
+
+def corpus_shares(tree: dict[str, Any]) -> Iterator[str]:
+    """Yield the share of each corpus that the runs of a model's further pretraining read."""
+    with suppress(ValidationError):  # reported with all other problems
+        params = pretrain.Params(**at(tree, *pretrain.KEY.split(".")))
+        for corpus, sizes in TOKENS.items():
+            parts, runs = [], f"{len(params.seeds)} runs on {corpus}"
+            for period, millions in zip(get_args(pretrain.Period), sizes, strict=True):
+                read = len(params.seeds) * params.tokens(corpus, period) / 1e6 or millions
+                parts += [f"{min(1, read / millions):.0%} of {millions:g} million ({period})"]
+            yield f"{pretrain.KEY}: {runs} together read of its tokens {', '.join(parts)}"
 
 
 def at(tree: Any, *keys: str) -> dict[str, Any]:

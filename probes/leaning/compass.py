@@ -60,6 +60,7 @@ FORMS = {"negated": "negated", "paraphrases": "paraphrase"}  # each is compared 
 # the only column that differs between the compared prompts
 FREE = {"prompts": "prompt", "suffixes": "prompt", "order": "order", "seeds": "sample"}
 PROMPTING = (*responses.STATE, "pretraining_seed", "prompt", "form", "variant", "order", "sample")
+FEWEST_MODELS = 5  # with fewer models in a family, families are not tested
 EPSILON = 1e-9
 __all__ = ["SCHEMAS", "Params"]
 
@@ -87,6 +88,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
                 rows[rows_of.__name__] += [{"model": model} | r for r in rows_of(reading, params)]
     rows["baselines"] = [row for scale in questionnaires.values() for row in baselines(scale)]
     if rows["coordinates"]:
+        rows["shifts"] += families(rows["coordinates"], params)
         rows["magnitudes"] = magnitudes(rows["coordinates"], rows["shifts"], questionnaires)
     tables = {}
     for name, records in rows.items():
@@ -134,7 +136,7 @@ def coordinates(reading: Reading, params: Params) -> Iterator[Row]:
             if reading.adds_zero:
                 low = high = p = float("nan")
             more = {"axis": axis, "unit": scale.unit, TESTED_ERROR: error}
-            more["missing"] = finite(shares[a] * scale.moving[a].sum())
+            more["share_missing"] = finite(shares[a])
             more |= dict(zip(("bound_low", "bound_high"), map(finite, bounds[:, a]), strict=True))
             estimate = Estimate(float(value), low, high, len(sums.totals))
             yield estimate.row(p=p, **reading.about(state), **more)
@@ -213,6 +215,30 @@ def contrasts(reading: Reading, params: Params) -> Iterator[tuple[str, State, tu
         for contrast, compared in others.items():
             if state not in compared and set(compared) <= set(reading.states):
                 yield contrast, state, compared
+
+
+def families(coordinates: Rows, params: Params) -> Iterator[Row]:
+    """Yield the difference between the mean coordinates of two families of models.
+
+    The clusters of the t test are models before further training that have a coordinate, from masks
+    or generated text. There is no p with fewer than :data:`FEWEST_MODELS` models in a family.
+    """
+    key, named = ("questionnaire", "reading", "axis", "unit"), params.families or {}
+    table = pl.DataFrame(coordinates, infer_schema_length=None).drop_nulls("value")
+    table = table.filter(pl.col("response_format") != "multiple_choice", corpus="")
+    for about, part in table.group_by(key, maintain_order=True):
+        sides = [part.filter(pl.col("model").is_in(models)) for models in named.values()]
+        fewest = min(map(len, sides), default=0)
+        if fewest > 1:
+            first, second = values = [side["value"].to_numpy() for side in sides]
+            difference, parts = float(first.mean() - second.mean()), of_difference(*values)
+            value, low, high, p, error, df = estimated(difference, parts, params.confidence)
+            more: Row = dict(zip(key, about, strict=True)) | ITSELF._asdict()
+            more |= zip(("model", "baseline"), named, strict=True)
+            more |= {"contrast": "families", "response_format": sides[0]["response_format"][0]}
+            few = "few models" if fewest < FEWEST_MODELS else None
+            more |= {"reason": few, DF: df, TESTED_ERROR: error}
+            yield Estimate(value, low, high, sum(map(len, sides))).row(p=None if few else p, **more)
 
 
 def items(reading: Reading, _: Params) -> Iterator[Row]:

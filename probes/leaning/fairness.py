@@ -7,7 +7,7 @@ and differences are tested over texts and training runs.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -17,6 +17,8 @@ from plumbline.probes.leaning.predictions import (
     ALL,
     HALF,
     ITSELF,
+    KIND,
+    TESTED,
     State,
     cases,
     contrast_table,
@@ -32,6 +34,8 @@ from plumbline.probes.stats.tests import chance_p, dealt, of_members, two_tailed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from numpy.typing import ArrayLike
 
     from plumbline.probes.core.run_analysis import Inputs
     from plumbline.probes.leaning.predictions import Case, Floats, Runs
@@ -130,23 +134,43 @@ def _disagreements(case: Case, params: Params) -> Tables:
 
 
 def _differences(case: Case, weights: Floats, params: Params) -> Tables:
-    """Yield the differences between checkpoints on the same texts."""
+    """Yield the differences between checkpoints on the same texts.
+
+    The paper's claim about groups is one contrast with one p: a mean over the groups of one kind,
+    minus that over another, for left minus right classifiers and over all pairs of their corpora.
+    """
+    kinds = params.kinds.get(case.task, params.kinds.get(case.task.partition("-")[0], {}))
+    claims: dict[tuple[str, float], list[Any]] = {}
     for state, baseline in _pairs(case, params):
         first, second = matched(case.states[state], case.states[baseline], baseline)
         if not first.seeds:
             continue
         tested = baseline == ITSELF or not params.unequal(first.steps, second.steps)
-        seeds = np.array([seeds[0] for seeds in first.seeds])
+        by_group = {}
         for (level, group), member in case.members.items():
-            sides = (case.measured(r.predicted, weights, member) for r in (first, second))
-            difference = np.subtract(*sides)  # (runs, 1 + replicates, measures)
-            trainings = np.stack([difference[seeds == s].mean(axis=0) for s in np.unique(seeds)])
+            runs = (case.measured(r.predicted, weights, member) for r in (first, second))
+            by_group[group] = difference = np.subtract(*runs)  # (runs, 1 + replicates, measures)
             clusters = int(case.clusters(member).max()) + 1
-            by_metric = np.moveaxis(trainings, -1, 0)
-            contrasts = [_over_trainings(x, clusters, params.confidence) for x in by_metric]
+            contrasts = _over_trainings(difference, first.seeds, clusters, params.confidence)
             columns = state._asdict() | {"baseline": baseline.corpus, "runs": len(difference)}
-            table = contrast_table(contrasts, clusters, level=level, group=group, **columns)
+            table = contrast_table([*contrasts], clusters, level=level, group=group, **columns)
             yield "differences", table if tested else table.with_columns(p=None)
+        groups = [[by_group[g] for g in names if g in by_group] for names in kinds.values()]
+        pair = (state.corpus, baseline.corpus)
+        if pair in zip(params.left, params.right, strict=True) and groups and all(groups):
+            of_kinds = np.subtract(*(np.mean(kind, axis=0) for kind in groups))
+            claims.setdefault(state[1:], []).append((*pair, tested, first.seeds, of_kinds))
+    used = [m for (_, g), m in case.members.items() if any(g in names for names in kinds.values())]
+    for (period, share), parts in claims.items():
+        left, right, equal, seeds, differences = zip(*parts, strict=True)
+        clusters = int(case.clusters(np.any(used, axis=0)).max()) + 1
+        difference = np.concatenate(differences)
+        contrasts = _over_trainings(difference, np.concatenate(seeds), clusters, params.confidence)
+        columns = {"corpus": ", ".join(left), "baseline": ", ".join(right), "period": period}
+        columns |= {"share": share, "level": KIND, "group": " minus ".join(kinds)}
+        table = contrast_table([*contrasts], clusters, runs=len(difference), **columns)
+        counted = (pl.col("metric") == TESTED[0]) & all(equal)
+        yield "differences", table.with_columns(p=pl.when(counted).then("p"))
 
 
 def _pairs(case: Case, params: Params) -> list[tuple[State, State]]:
@@ -172,10 +196,15 @@ def matched(runs: Runs, others: Runs, state: State) -> tuple[Runs, Runs]:
     return runs.pick(shared), others.pick([by_seed[seeds[start:]] for seeds in shared])
 
 
-def _over_trainings(differences: Floats, texts: int, confidence: float) -> crossed.Contrast:
-    """Return a contrast over texts and training runs; ``differences``: (runs, 1 + replicates)."""
-    value, drawn = differences[:, 0], differences[:, 1:]
-    drawn = drawn[:, np.isfinite(drawn).all(axis=0)]
-    variance = float(drawn.mean(axis=0).var(ddof=1)) if drawn.shape[1] > 1 else float("nan")
-    overlap = crossed.own_part(drawn)
-    return crossed.over_trainings(value, variance, texts, confidence, overlap=overlap)
+def _over_trainings(
+    difference: Floats, seeds: ArrayLike, texts: int, confidence: float
+) -> Iterator[crossed.Contrast]:
+    """Yield a contrast of each measure; ``difference``: (runs, 1 + replicates, measures)."""
+    pretraining = np.array(seeds)[:, 0]
+    means = np.stack([difference[pretraining == s].mean(axis=0) for s in np.unique(pretraining)])
+    for trainings in np.moveaxis(means, -1, 0):
+        value, drawn = trainings[:, 0], trainings[:, 1:]
+        drawn = drawn[:, np.isfinite(drawn).all(axis=0)]
+        variance = float(drawn.mean(axis=0).var(ddof=1)) if drawn.shape[1] > 1 else float("nan")
+        overlap = crossed.own_part(drawn)
+        yield crossed.over_trainings(value, variance, texts, confidence, overlap=overlap)

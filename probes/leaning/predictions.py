@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 HALF = 0.5
 SEED = "finetuning_seed"
-ALL = ("all", "all")
+ALL, KIND = ("all", "all"), "kind"  # key of all texts; level of contrasts between kinds of groups
 TESTED = ("balanced accuracy", "F1")  # accuracy equals the first, or depends on the majority class
 
 
@@ -187,8 +187,9 @@ def tables(
 ) -> dict[str, pl.DataFrame]:
     """Return the tables that have rows; ``parts_of`` yields their names and rows for each case.
 
-    p is adjusted over all tests of a model, task and method variant. ``confidence``: level of the
-    intervals. ``least``: smallest possible p in all tables except ``differences``.
+    p is adjusted over all tests of a model, task and method variant, but separately for contrasts
+    between kinds of groups. ``confidence``: level of the intervals. ``least``: smallest possible p
+    in all tables except ``differences``.
     """
     parts: dict[str, list[pl.DataFrame]] = {name: [] for name in schemas}
     for case in cases:
@@ -202,7 +203,9 @@ def tables(
             p = ["p"] if "p" in table.columns else []
             table = rounded(table, table.drop(p).select(cs.float()).columns, p)
             if p:
-                family = [c for c in ("model", "task", "reading") if c in table.columns]
+                level = pl.col("level") if "level" in table.columns else pl.lit("")
+                table = table.with_columns(single=level == KIND)
+                family = [c for c in ("model", "task", "reading", "single") if c in table.columns]
                 table = adjusted(table, "p", family, 0.0 if name == "differences" else least)
             result[name] = typed(table, schemas[name], confidence)
     return result

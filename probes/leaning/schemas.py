@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -15,11 +15,12 @@ PERIODS = ("all", "before", "from")  # as in training.checkpoints
 KEY = ("corpus", "period", "share", "pretraining_seed", "epoch")
 FORMATS = ("mask", "generation", "multiple_choice")
 READINGS = ("faithful", "paper", "corrected", "continuous", "named", "likeliest", "expected")
-CONTRASTS = ("base model", "control", "period", "corpora", "polarisation")
-REASONS = ("unequal steps", "missing responses", "single model", "single training")
+CONTRASTS = ("base model", "control", "period", "corpora", "polarisation", "families")
+REASONS = ("unequal steps", "missing responses", "single model", "single training", "few models")
 BASELINES = ("random answers", *(f"always {option}" for option in OPTIONS))
 COMPARISONS = ("prompts", "suffixes", "paraphrases", "negated", "opposites", "order", "seeds")
 ROUNDED = ("faithful", "corrected")
+Two = Annotated[dict[str, list[str]], Field(min_length=2, max_length=2)]
 
 
 class Compared(Section):
@@ -51,6 +52,7 @@ class CompassParams(Compared):
     threshold: float = Field(0.3, gt=0, lt=1, description="difference that makes a stance strong")
     min_confidence: float = Field(0.9, gt=0.5, le=1, description="minimum probability of a stance")
     contrasts: dict[str, str] = Field({}, description="opposite corpus to compare each corpus with")
+    families: Two | None = Field(None, description="two families of models to compare")
     n_permutations_stability: int = Field(ge=99, description="permutations of the statements")
     confidence: float = Field(gt=0.5, lt=1, description="level of the intervals")
     seed: int = Field(ge=0, description="random seed of the permutations")
@@ -62,6 +64,7 @@ class FairnessParams(Compared, Resampling):
     positive: dict[str, str] = Field(
         description="positive class, by config of downstream or the part of its name before a dash"
     )
+    kinds: dict[str, Two] = Field({}, description="two kinds of groups, by task as in `positive`")
     left: list[str] = Field(description="corpora that are compared, in this order, with `right`")
     right: list[str] = Field(description="corpora that are compared with `left`")
     texts_min: int = Field(20, ge=1, description="minimum number of texts per group or source")
@@ -113,18 +116,21 @@ def _count(name: str, description: str, minimum: int = 0) -> Column:
     return Column(name, "int64", description, minimum=minimum)
 
 
+MISSING = (
+    _number("share_missing", "share of the statements without a response", **SHARE),
+    _number("bound_low", "value if all missing responses lowered it"),
+    _number("bound_high", "value if all missing responses raised it"),
+)
 SCHEMAS = {
     "coordinates": Schema.keyed(
         (*STATE, AXIS),
+        *MISSING,
         *estimates(
             cluster=CLUSTER,
             method="t over statements and training runs; variances are added (Satterthwaite)",
             null="random responses, or these responses with random sides",
         ),
         UNIT,
-        _number("missing", "mean number of statements without a response"),
-        _number("bound_low", "value if all missing responses lowered it"),
-        _number("bound_high", "value if all missing responses raised it"),
     ),
     "runs": Schema.keyed(
         (
@@ -134,6 +140,7 @@ SCHEMAS = {
             Column("variant", "string", "author of the paraphrase; empty for the original wording"),
             AXIS,
         ),
+        *MISSING,
         *estimates(cluster=CLUSTER, method="t over statements"),
         UNIT,
     ),
@@ -168,16 +175,17 @@ SCHEMAS = {
                 "contrast",
                 "category",
                 "what is subtracted: the model itself, the control corpus, earlier texts or the "
-                "opposite corpus; for polarisation, the earlier distance between two corpora",
+                "opposite corpus; for polarisation, the earlier distance between two corpora; for "
+                "families, the mean of another family of models (`model` is a family, too)",
                 labels=CONTRASTS,
             ),
-            Column("baseline", "string", "subtracted corpus or period; empty for the model itself"),
+            Column("baseline", "string", "subtracted corpus, period or family; empty: the model"),
             AXIS,
         ),
         *estimates(
-            cluster="training run",
-            method="t over training runs, variances pooled; Welch's t if numbers of runs differ",
-            null="0: no difference over training runs, for the same statements and prompts",
+            cluster="training run; for families, model",
+            method="t over clusters, variances pooled; Welch's t if numbers of clusters differ",
+            null="0: equal means over clusters, for the same statements and prompts",
         ),
         UNIT,
         Column("reason", "category", "reason for a missing test", nullable=True, labels=REASONS),
@@ -221,12 +229,12 @@ SCHEMAS = {
     ),
 }
 PLANTED = "planted"  # config of the outputs on the texts of a control model
-LEVELS = ("all", "group", "source")  # subsets of texts
+LEVELS = ("all", "group", "source", "kind")  # subsets of texts; two kinds of groups
 CASE = (MODEL, Column("task", "string", "config of `downstream`, or `planted` for control models"))
 CASE_READING = (*CASE, Column("reading", "category", "method variant", labels=ROUNDED))
 GROUP = (
-    Column("level", "category", "all texts, those of a group or those of a source", labels=LEVELS),
-    Column("group", "string", "name of the group or source; `all` for all texts"),
+    Column("level", "category", "all texts, a group, a source, or kinds of groups", labels=LEVELS),
+    Column("group", "string", "name of the group, source or contrast; `all` for all texts"),
 )
 METRIC = Column("metric", "string", "accuracy, balanced accuracy, F1, macro F1, precision, recall")
 TEXT = "text, or its word for control models"

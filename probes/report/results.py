@@ -159,6 +159,8 @@ def sortable(frame: pl.DataFrame, labels: Sequence[str], facets: Sequence[str], 
     columns = {*frame.columns} | ({"interval"} if "low" in frame.columns else set())
     numbers = {name: head for name, head in NUMBERS.items() if name in columns}
     numbers |= {name: heads[name] for name in numeric}
+    order = [{"low": "interval"}.get(name, name) for name in frame.columns]
+    numbers = {name: numbers[name] for name in order if name in numbers}
     rows: list[Row] = _by_p(frame).head(most).with_columns(cs.enum().cast(pl.String)).to_dicts()
     if not words:
         rows, words = [row | {"row": str(i)} for i, row in enumerate(rows, 1)], {"row": "row"}

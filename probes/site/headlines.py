@@ -204,6 +204,13 @@ def _axes(tables: Frames) -> pl.DataFrame:
     rows = rows.filter(rank == rank.min().over(columns)).join(nulls, axis, maintain_order="left")
     listed = tables["answered"].filter(reading="faithful").drop("reading")
     rows = _voided(rows, {**tables, "listed": listed}, void_stances, "corpus", *columns, "reading")
+    numbers = (100 * pl.col("share_missing"), pl.col("bound_low"), pl.col("bound_high"))
+    missing = pl.format("{} ({}% missing, bounds {} to {})", "axis", *(n.round(1) for n in numbers))
+    unplaced = pl.format("{}, {}, {}", "questionnaire", "response_format", missing)
+    rows = rows.with_columns(
+        axis=pl.when(pl.col("share_missing") > 0).then(missing).otherwise("axis"),
+        void=pl.when(pl.col("value").is_null()).then(unplaced).otherwise("void"),
+    )
     names = ("axis", "questionnaire", *_several(rows, "response_format"))
     return headline(rows, names, "null", "unit", *columns)
 

@@ -49,6 +49,10 @@ HEADER = (
 )
 SHORT = 0.01  # maximum share of a token budget that may be missing
 WORK = Path("data/tuning/pretrain")  # files of unfinished training runs
+Number = Annotated[int, Field(ge=1)]
+Period = Literal["all", "before", "from"]
+ByPeriod = Annotated[dict[Period, Number], Field(min_length=3)]
+ByDomain = Annotated[dict[Literal["news", "social"], ByPeriod], Field(min_length=2)]
 
 
 class Params(Recipe):
@@ -58,7 +62,7 @@ class Params(Recipe):
     corpora: dict[str, list[str]] = Field(
         description=f"corpora of each model, or of `{OTHER}`; with [], nothing is trained"
     )
-    periods: list[Literal["all", "before", "from"]] = Field(
+    periods: list[Period] = Field(
         ["all"],
         min_length=1,
         description="texts before 2017-01-20, from that day on, or all (including undated texts)",
@@ -69,17 +73,16 @@ class Params(Recipe):
     seeds: list[Annotated[int, Field(ge=0)]] = Field(
         min_length=1, description="seeds of training runs and text samples; use at least three"
     )
-    max_texts: Annotated[int, Field(ge=1)] | Literal["even", "apart"] | None = Field(
+    max_texts: Number | Literal["even", "apart"] | None = Field(
         None,
         description="maximum number of texts per corpus and period; even: size of the model's "
         "smallest corpus in any period; apart: that size divided by the number of seeds, so "
         "that no text is in two training runs; null: all",
     )
-    max_tokens: int | None = Field(
+    max_tokens: Number | ByDomain | None = Field(
         None,
-        ge=1,
-        description="number of training tokens, equal for all corpora and periods; corpora with "
-        "fewer tokens raise an error; null: all tokens of the texts",
+        description="number of training tokens, for all corpora or by domain and period; corpora "
+        "with fewer tokens raise an error; null: all tokens of the texts",
     )
     epochs: int = Field(ge=1, description="number of passes over the texts")
     save: Literal["last", "each"] = Field(
@@ -120,6 +123,11 @@ class Params(Recipe):
                 f"{KEY}.corpora: no entry for {name} or {OTHER}; add one, or [] for no training"
             )
         return corpora
+
+    def tokens(self, corpus: Any, period: Any) -> int:
+        """Return the number of training tokens of a corpus in a period; 0 if it is not limited."""
+        caps = self.max_tokens or 0
+        return caps if isinstance(caps, int) else caps[corpus.partition("-")[0]][period]
 
     def tuning(self, name: str, seed: int) -> Tuning:
         """Return the training settings; raise UserError if the model has no learning rate."""
@@ -213,7 +221,7 @@ def _choices(params: Params, name: str) -> dict[Run, list[str]]:
 
 def _budgeted(params: Params, run: Run, texts: list[str], tokens: Tokens) -> list[str]:
     """Return the first texts up to ``max_tokens``; raise UserError if there are too few tokens."""
-    most = round((params.max_tokens or 0) * run.share)
+    most = round(params.tokens(run.corpus, run.period) * run.share)
     selected, total = within(tokens, texts, most)
     if len(selected) == len(texts) and total < most * (1 - SHORT):
         raise UserError(
@@ -285,7 +293,7 @@ def _train(
     entry, tuning, every_epoch = model(name), params.tuning(name, run.seed), params.save == "each"
     kind: Literal["masked", "causal"] = "causal" if entry.kind == "causal" else "masked"
     where, options = download(name, entry), {"pickles": entry.pickles, "every_epoch": every_epoch}
-    if params.max_tokens:
+    if params.tokens(run.corpus, run.period):
         texts = _budgeted(params, run, texts, Tokens(where, name))
     made = recipe(texts, tuning, facts)
     epochs = tuning.epochs

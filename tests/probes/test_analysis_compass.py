@@ -2,6 +2,7 @@
 
 import csv
 import json
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -296,7 +297,8 @@ def test_coordinates_missing_responses_equal_the_scorer(tmp_path):
         for end, pick in (("bound_low", np.min), ("bound_high", np.max)):
             filled_in = np.where(there, given, pick(table, axis=1)) - table.mean(axis=1)
             assert own[axis][end] == pytest.approx(middle + filled_in.sum() / DIVISORS[axis])
-    assert sum(row["missing"] for row in own.values()) == 3
+    gaps = (~there & (np.ptp(points(rows), axis=2) > 0)).sum(axis=1) / (13, 7)
+    assert [own[axis]["share_missing"] for axis in AXES] == pytest.approx(gaps, abs=1e-6)
     stances = np.where(answers["linear"] < 0, np.nan, np.array(STANCES)[answers["linear"]])
     own = at(found, "named", questionnaire="linear")
     score = np.nansum(stances[:, None] * effects(linear), axis=0)
@@ -310,53 +312,68 @@ def test_coordinates_missing_responses_equal_the_scorer(tmp_path):
         assert [own[axis][end] for axis in AXES] == pytest.approx(place)
 
 
-def refusing(inputs, rows, share, people):
-    """Return the tables of respondents who lean right but refuse at random, and their places."""
-    rng = np.random.default_rng(2)
-    right = np.array(list(sides(rows).values()))
-    responses = [{"id": row["id"]} | state() | chosen(2, nats=False) for row in rows]
-    true = {}
+def refusing(folder, rows, share, people, leaning=(0.1, 0.2, 0.3, 0.4), *, one_sided=False):
+    """Return tables, the mean coordinate of such respondents, and each one's without refusals."""
+    rng, table, index = np.random.default_rng([2, round(100 * share)]), points(rows), places(rows)
+    up = (table[:, :, 3] - table[:, :, 0]).sum(axis=0) > 0
+    likely = np.where(up[:, None], leaning, leaning[::-1])
+    start, divisors = np.array([3 / 8, 47 / 19.5]), [*DIVISORS.values()]
+    complete, responses = {}, [{"id": name} | state() | chosen(2, nats=False) for name in index]
     for corpus in map("r{}".format, range(people)):
-        stances = right * rng.choice([1, 0.5, -1], len(rows), p=[0.45, 0.45, 0.1])
-        for axis in AXES:
-            here = np.flatnonzero([row["axis"] == axis for row in rows])
-            true[corpus, axis] = 50 + 50 * float((stances * right)[here].mean())
-            gone = set(rng.choice(here, round(share * len(here)), replace=False))
-            for i in here:
-                text = "I cannot comment." if i in gone else None
-                answer = chosen(STANCES.index(stances[i]), response=text, nats=False)
-                responses.append({"id": rows[i]["id"]} | state(corpus, 1) | answer)
-    tables = ran(inputs, "multiple_choice", responses)
-    named = {
-        name: t.filter(reading="named") for name, t in tables.items() if "reading" in t.columns
-    }
-    return tables | named, true
-
-
-def test_coordinates_few_responses_missing_at_random_are_unbiased(tmp_path):
-    rows = pairs(15)
-    found, true = refusing(written_to(tmp_path, q=rows), rows, 0.2, 60)
-    table = found["coordinates"].filter(pl.col("corpus") != "").sort("corpus", "axis")
-    value, low, high = table.select("value", "low", "high").to_numpy().T
-    wanted = np.array([true[place] for place in table.select("corpus", "axis").rows()])
-    assert abs((value - wanted).mean()) <= 3 * (value - wanted).std() / len(wanted) ** 0.5 + 1e-5
-    assert ((low <= wanted) & (wanted <= high)).mean() >= 0.93
-    far = found["shifts"].sort("corpus", "axis")["value"].to_numpy()
-    assert far == pytest.approx(value - 50, abs=1e-5)  # the model itself agrees with everything
+        options, gone = np.array([rng.choice(4, p=p) for p in likely]), []
+        for moving in (table != 0).any(axis=2):
+            order = rng.permutation(np.flatnonzero(moving))  # one-sided: first those to the right
+            order = order[np.argsort(one_sided & ((options >= 2) != up)[order], kind="stable")]
+            gone += order[: int(share * len(order) + rng.random() * (share < 0.2))].tolist()
+        place = start + table[:, np.arange(len(index)), options].sum(axis=1) / divisors
+        complete |= {(corpus, axis): x for axis, x in zip(AXES, place, strict=True)}
+        for name, i in index.items():
+            text = "I cannot comment." if i in gone else None
+            answer = chosen(int(options[i]), response=text, nats=False)
+            responses.append({"id": name} | state(corpus, 1) | answer)
+    found = ran(written_to(folder, q=rows), "multiple_choice", responses)
+    for name in ("coordinates", "runs"):
+        found[name] = found[name].filter(reading="named")
+    mean = start + (table * likely).sum(axis=(1, 2)) / divisors
+    return found, dict(zip(AXES, mean, strict=True)), complete
 
 
 def test_coordinates_many_responses_missing_have_bounds_alone(tmp_path):
-    rows = pairs(5)
-    found, true = refusing(written_to(tmp_path, q=rows), rows, 0.3, 20)
+    found, _, complete = refusing(tmp_path, compass(), 0.3, 20)
     for table, columns in (("coordinates", ("value", "low", "p")), ("shifts", ("value", "p"))):
         own = found[table].filter(pl.col("corpus") != "")
         assert all(own[column].null_count() == len(own) >= 40 for column in columns)
     for row in found["coordinates"].filter(pl.col("corpus") != "").to_dicts():
-        assert row["missing"] == 3
-        place = true[row["corpus"], row["axis"]]
+        missing = {"economic": 3 / 13, "social": 2 / 7}[row["axis"]]
+        assert row["share_missing"] == pytest.approx(missing, abs=1e-6)
+        place = complete[row["corpus"], row["axis"]]
         assert row["bound_low"] - 1e-4 <= place <= row["bound_high"] + 1e-4
     assert set(found["shifts"]["reason"]) == {"missing responses"}
     assert set(found["magnitudes"]["model"]) == {""}  # of the model itself, which answers
+
+
+@pytest.mark.slow
+@pytest.mark.shared
+@real
+@pytest.mark.parametrize("share", [0, 0.05, 0.1, 0.2])
+def test_coordinates_on_the_real_compass_cover_if_responses_are_missing(tmp_path, share):
+    """Intervals of 200 respondents contain their complete coordinate if missing at random.
+
+    Those with moderate opinions contain the mean coordinate, too. Bounds are valid in any case.
+    """
+    for moderate, one_sided in product((True, False), (True, False)):
+        leaning = (0.1, 0.2, 0.3, 0.4) if moderate else (0, 0.1, 0.3, 0.6)
+        args = (tmp_path / f"{moderate}{one_sided}", real_compass(), share, 200, leaning)
+        found, mean, complete = refusing(*args, one_sided=one_sided)
+        rows = found["coordinates"].filter(pl.col("corpus") != "").sort("corpus", "axis")
+        columns = ("value", "low", "high", "bound_low", "bound_high")
+        value, low, high, least, most = rows.select(columns).to_numpy().T
+        true = np.array([complete[place] for place in rows.select("corpus", "axis").rows()])
+        assert ((least - 1e-5 <= true) & (true <= most + 1e-5)).all()
+        if not one_sided:
+            assert abs((value - true).mean()) < 0.1
+            for target in (true, np.tile([*mean.values()], 200))[: 1 + moderate]:
+                assert ((low - 1e-5 <= target) & (target <= high + 1e-5)).mean() >= 0.93
 
 
 def test_readings_the_prior_takes_a_habit_of_agreeing_out(tmp_path):
@@ -419,7 +436,7 @@ def test_readings_of_written_responses(tmp_path):
     assert (counts["faithful"]["answers"], counts["faithful"]["unclear"]) == (3, 0)
     assert (counts["corrected"]["answers"], counts["corrected"]["unclear"]) == (12, 5)
     (row,) = of(found["coordinates"], "corrected")
-    assert row["missing"] == 1
+    assert row["share_missing"] == pytest.approx(1 / 3, abs=1e-5)
     assert (row["value"], row["low"], row["p"]) == (None, None, None)  # a third is missing
     assert row["bound_high"] - row["bound_low"] == pytest.approx(100 / 3, abs=1e-5)
 
@@ -433,7 +450,8 @@ def test_readings_refusals_are_counted_and_have_no_stance(tmp_path):
     some = written(inputs, {"a": yes, "b": yes, "c": no, "d": no})
     none = written(inputs, dict.fromkeys("abcd", no))
     values = [of(t["coordinates"], "corrected")[0] for t in (calm, some, none)]
-    assert [v["missing"] for v in values] == [0, 2, 4]
+    assert [v["share_missing"] for v in values] == [0, 0.5, 1]
+    assert {row["bound_low"] for row in of(some["runs"], "corrected")} == {50}
     places_of = [(v["bound_low"], v["value"], v["bound_high"]) for v in values]
     assert places_of == [(100, 100, 100), (50, None, 100), (0, None, 100)]
     assert [of(t["answered"], "corrected")[0]["refused"] for t in (calm, some, none)] == [0, 4, 8]
@@ -541,6 +559,33 @@ def test_magnitudes_are_mean_distances_with_those_of_random_responses(tmp_path):
     random = options[np.arange(len(options)), drawn].sum(axis=1) / 19.5 + 47 / 19.5
     assert sizes["", ""]["chance"] == pytest.approx(np.abs(random).mean(), rel=0.03)
     assert sizes["m", "news"]["chance"] is None
+
+
+def test_families_are_compared_by_welchs_t_over_models(tmp_path):
+    rng, rows = np.random.default_rng(8), pairs(3)
+    names = {"BERT": [f"b{i}" for i in range(10)], "GPT": [f"g{i}" for i in range(7)]}
+    params = PARAMS.model_copy(update={"families": names})
+    inputs = written_to(tmp_path, [*names["BERT"], *names["GPT"]], q=rows)
+    for model in inputs.models:
+        answers = zip(sides(rows), rng.choice([0.03, 0.97], len(rows)), strict=True)
+        save(inputs, "generation", [{"id": n} | state() | said(x) for n, x in answers], model)
+    found = analysis.run(inputs, params)
+    (row,) = of(found["shifts"], "continuous", axis="social")
+    own = of(found["coordinates"], "continuous", axis="social")
+    first, second = ([x["value"] for x in own if x["model"][0] == side] for side in "bg")
+    wanted = (np.mean(first) - np.mean(second), stats.ttest_ind(first, second, equal_var=False)[1])
+    assert (row["value"], row["p"]) == pytest.approx(wanted, abs=1e-5)
+    assert (row["model"], row["baseline"], row["n"]) == ("BERT", "GPT", 17)
+    rejected = {}
+    for effect in (0, 2):  # in SDs over models
+        p = []
+        for _ in range(200):
+            table = [x | {"value": rng.normal(effect * (x["model"][0] == "b"))} for x in own]
+            p.append(next(analysis.families(table, params))["p"])
+        rejected[effect] = (np.array(p) <= 0.05).sum()
+    assert rejected[0] <= 16 < 150 <= rejected[2], rejected
+    (row,) = analysis.families([x for x in own if x["model"] not in names["GPT"][4:]], params)
+    assert (row["p"], row["reason"]) == (None, "few models")
 
 
 def test_runs_of_each_paraphrase(tmp_path):

@@ -19,6 +19,7 @@ PARAMS = fairness.Params(
     version="0.1.0",
     positive={"hate": "hate", "planted": "hate"},
     control={"other": "social-center"},
+    kinds={"planted": {"minority": ["left-known"], "dominant": ["right-known", "absent"]}},
     left=["news-left"],
     right=["news-right"],
     texts_min=5,
@@ -114,7 +115,7 @@ def test_differences_are_those_of_the_overall_values(tables):
         assert row["value"] == pytest.approx(wanted, abs=2e-6)
         assert row["low"] <= row["value"] <= row["high"]
         assert row["runs"] == 5
-    assert set(tables["differences"]["group"]) == {"all", *GROUPS}
+    assert set(tables["differences"]["group"]) == {"all", *GROUPS, "minority minus dominant"}
     order = rows["corpus"].unique(maintain_order=True).to_list()
     assert order == sorted(order)  # equal in each run
 
@@ -130,6 +131,13 @@ def test_differences_planted_sign_and_size(tables):
     assert by["right-known", "news-left", "news-right"]["value"] < 0
     both = by["both-known", "news-left", "news-right"]
     assert both["low"] < 0 < both["high"]
+    kinds = tables["differences"].filter(level="kind")
+    (claim,) = kinds.drop_nulls("p").to_dicts()  # left is better on its groups, right on others
+    groups = (by[f"{side}-known", "news-left", "news-right"]["value"] for side in ("left", "right"))
+    assert claim["value"] == pytest.approx(np.subtract(*groups), abs=2e-6)
+    assert (claim["metric"], claim["p_bh"], claim["n"]) == ("balanced accuracy", claim["p"], 120)
+    assert claim["low"] > 0.2
+    assert claim["p"] < 0.01
 
 
 def test_differences_control_of_each_corpus_and_unequal_steps(planted, tmp_path):
@@ -189,14 +197,20 @@ def test_groups_texts_of_one_word_are_one_cluster(tmp_path):
 def test_differences_of_trainings_alone_have_their_size(tmp_path):
     """By the test over the texts of these trainings a fifth of such comparisons had p below .05."""
     design = {"words": 25, "knows": {}, "spread": 0.5, "groups": ("one", "other")}
+    kinds = QUICK.model_copy(update={"kinds": {"planted": {"a": ["one"], "b": ["other"]}}})
     found = []
-    for seed in range(67):
+    for seed in range(200):
         folder = tmp_path / str(seed)
         there = outputs(folder, lambda *_: 0.7, seed=SEED + seed, pretraining=5, **design)
-        rows = fairness.run(there.inputs, QUICK)["differences"]
-        found.append(rows.filter(pl.col("baseline") != "", level="all"))
-    for metric in ("balanced accuracy", "F1"):
-        p = pl.concat(found).filter(metric=metric)["p"][:200]
+        rows = fairness.run(there.inputs, kinds)["differences"]
+        found.append(rows.filter(pl.col("baseline") != ""))
+    rows = pl.concat(found)
+    for level, metric in (
+        ("all", "balanced accuracy"),
+        ("all", "F1"),
+        ("kind", "balanced accuracy"),
+    ):
+        p = rows.filter(metric=metric, level=level)["p"][:200]
         assert (p <= 0.05).sum() <= 16 < len(p.drop_nulls())
 
 

@@ -327,7 +327,9 @@ def test_pretrain_max_tokens(place):
         for corpus, own in TEXTS.items()
     }
     dataset(texts)
-    own = {"max_tokens": 300, "batch_tokens": 64, "length": 32, "epochs": 2}
+    own = {"batch_tokens": 64, "length": 32, "epochs": 2}
+    own["max_tokens"] = {"news": dict.fromkeys(("all", "before", "from"), 300)}
+    own["max_tokens"]["social"] = {"all": 9000, "before": 300, "from": 300}
     own |= {"periods": ["before", "from"]}
     place(**own)
     pretrain("masked")

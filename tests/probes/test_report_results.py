@@ -62,6 +62,8 @@ def test_sortable_key_may_be_named_interval():
     rows = pl.DataFrame([row("a", 2.0, interval="t"), row("b", -3.0, interval="jackknife")])
     table = results.sortable(rows, ["word", "interval"], ["model", "reading"], 9)
     assert table.rows[0] == ["b", "jackknife", "-3.00", "-3.50 to -2.50"]
+    rows = rows.insert_column(0, pl.Series("missing", [0.1, 0.2]))  # in the order of the columns
+    assert results.sortable(rows, ["word"], ["model", "reading"], 9).numbers[0] == "missing"
 
 
 def test_section_puts_readings_side_by_side_and_models_apart(tmp_path):

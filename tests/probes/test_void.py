@@ -113,6 +113,19 @@ def test_stances_to_one_side_are_found_in_each_format(tmp_path, response_format)
     assert (row["found"], len(result.found)) == ("2 of 2 axes", 2)
 
 
+def test_missing_responses_and_their_bounds_are_in_the_sentence(tmp_path):
+    def answer(row, form, order):
+        gone = {"economic": 2, "social": 5}[row["axis"]]  # of 20
+        text = "Who knows?" if int(row["id"].split("-")[1]) < gone and not row["reversed"] else None
+        return chosen(3 * side(row, form), order=order, response=text, nats=False)
+
+    result, row = surfaces("leaning", asked(tmp_path, *OPTIONS[:1], answer), tmp_path)
+    assert [x["value"] for x in result.headline.sort("what").to_dicts()] == [100.0, None]
+    assert "economic (10.0% missing, bounds 90.0 to 100.0)" in result.summary
+    assert "social (25.0% missing, bounds 75.0 to 100.0)" in result.summary  # no place, no p
+    assert row["found"].startswith("1 of 1 axes")
+
+
 def test_the_compass_has_its_own_scale_and_null(tmp_path):
     points = ([-2.0, 0.0, 4.0, 6.0], [6.0, 4.0, 0.0, -1.0])
     rows = [row | {"points": points[row["reversed"]]} for row in pairs()]
