@@ -160,7 +160,7 @@ def _write_latent(inputs: Inputs, folder: Path, words: list[Lexemes], rng: Gener
         sentiments.append(np.where(drawn, usual, rng.integers(0, number, len(classes)))[part.lemma])
     inputs.datasets["lexica"] = lists.write_lexicon(folder / "lexica", sentiments)
     params = section("analysis.latent", latent_of_lists.Params).model_dump()
-    params |= simulated_latent.PARAMS | {"n_bootstrap": 20, "n_permutations": 19}
+    params |= simulated_latent.PARAMS | {"n_bootstrap": 20}
     tables = latent_of_lists.run(inputs, latent_of_lists.Params.model_validate(params))
     tables["latent"].write_parquet(
         inputs.tables("latent", inputs.models[0]) / "latent.parquet", mkdir=True

@@ -112,7 +112,7 @@ def pooled_truth(worlds: Sequence[World], table: pl.DataFrame) -> Iterator[pl.Da
 
 
 def latent_rows(rows: Comparison, world: World) -> None:
-    """Compare words and sentiments of the latent-variable model with planted ones; add discoveries.
+    """Compare words and sentiments of the latent-variable model with planted ones.
 
     Sentiments are compared separately, since the order of words by gender depends neither on
     sentiments nor on the posterior term or the lexicon.
@@ -141,7 +141,6 @@ def latent_rows(rows: Comparison, world: World) -> None:
     if len(fits):
         most = float(fits["kl_word"].to_numpy().max())
         rows.add("divergence", Estimate(most, np.nan, np.nan, len(fits)), "fit")
-    _discoveries(rows, latent, "word, sentiment and gender")
 
 
 def _likeliest(table: pl.DataFrame, shares: pl.DataFrame) -> pl.DataFrame:
