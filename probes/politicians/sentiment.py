@@ -51,11 +51,16 @@ PLACE = (
     category(
         "reading",
         READINGS,
-        "ranked units: pairs of word and sentiment (pairs), or words, each with its most probable "
-        "sentiment (argmax)",
+        "ranked units: pairs of word and sentiment (pairs), or words, each with its sentiment in "
+        "the lexicon (argmax)",
     ),
 )
-SENTIMENT = category("sentiment", SENTIMENTS, "most probable sentiment, or that of the pair")
+SENTIMENT = category(
+    "sentiment",
+    SENTIMENTS,
+    "sentiment of the pair, or the word's most probable one; in the published lexicon, neutral "
+    "unless another sentiment has a probability above .5",
+)
 OVER_NAMES = "95% symmetric Bayesian bootstrap over names; null for the latent-variable model"
 SHARES = Schema.keyed(
     (*PLACE, word_counts.GENDER, SENTIMENT),
@@ -126,11 +131,11 @@ def _rankings(
         if lists is None:
             continue
         q = params.sentiments(inputs.datasets["lexica"], language, lists.words)
-        rankings = {("pmi", "argmax"): by_pmi(lists, q, params)}
+        rankings = {("pmi", "argmax"): by_pmi(lists, q, params, language)}
         if eta is not None:
             part = eta.filter(language=language, pos=source.pos)
             names = lists.of_gender()
-            rankings |= {kind: by_latent(part, *kind, params, names) for kind in LATENT}
+            rankings |= {kind: by_latent(part, *kind, params, names, language) for kind in LATENT}
         for (deviation, reading), ranking in rankings.items():
             if ranking is not None:
                 key = {"model": model, "language": language, "pos": source.pos}

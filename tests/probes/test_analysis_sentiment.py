@@ -148,6 +148,25 @@ def test_run_test_of_words_is_fishers(study):
         )
 
 
+def test_run_published_lexicon_has_neutral_words(study):
+    # in the released file, positive or negative is the largest q of every word
+    released = {
+        "good": (0.676, 0.1575, 0.1665),
+        "new": (0.4289, 0.2786, 0.2925),
+        "bad": (0.2845, 0.5035, 0.212),
+    }
+    study.write("one", "en", ["good new"] * 4 + ["bad new"] * 4, "mmmmwwww")
+    for config in ("en", "published"):
+        study.lexicon(released, config)
+    sentiments = {}
+    for lexicon in ("combined", "published"):
+        shares = study.run("one", lexicon=lexicon)["shares"].filter(gender="male")
+        sentiments[lexicon] = dict(shares.select("sentiment", "base").rows())
+    third = pytest.approx(1 / 3, abs=1e-6)
+    assert sentiments["published"] == dict.fromkeys(SENTIMENTS, third)
+    assert sentiments["combined"] == {"positive": pytest.approx(2 / 3, abs=1e-6), "negative": third}
+
+
 def eta(values, q):
     """``values`` has for each word and gender three deviations."""
     return pl.DataFrame(
@@ -171,11 +190,11 @@ def test_by_latent_faithful_pairs_and_argmax():
         ("c", 1): (2.0, 0.0, 0.0),
         ("d", 1): (9.0, 9.0, 9.0),
     }
-    pairs = by_latent(eta(values, q), FAITHFUL, "pairs", PARAMS, {})
+    pairs = by_latent(eta(values, q), FAITHFUL, "pairs", PARAMS, {}, "en")
     # of men the pairs a negative and b positive; of women c positive and b neutral
     assert pairs.hits.tolist() == [[1, 1, 0], [1, 0, 1]]
     assert pairs.candidates == 9
-    words = by_latent(eta(values, q), FAITHFUL, "argmax", PARAMS, {})
+    words = by_latent(eta(values, q), FAITHFUL, "argmax", PARAMS, {}, "en")
     # men: a, positive, and b, negative; women: c, neutral, and b, negative
     assert words.hits.tolist() == [[1, 1, 0], [0, 1, 1]]
     assert words.candidates == 3
@@ -189,7 +208,7 @@ def test_by_latent_corrected_takes_contrasts_without_levels():
     level = rng.normal(0, 2, (2, 3))  # of a gender and sentiment
     for lift in (0, 1):
         lifted = {(w, g): np.add(three, lift * level[g]) for (w, g), three in values.items()}
-        found = by_latent(eta(lifted, q), CORRECTED, "argmax", PARAMS, {})
+        found = by_latent(eta(lifted, q), CORRECTED, "argmax", PARAMS, {}, "en")
         # two of three words: men's b, then a, which have the largest of women too; c, a
         assert found.hits.tolist() == [[1, 1, 0], [1, 0, 1]]
 

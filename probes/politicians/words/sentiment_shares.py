@@ -39,6 +39,7 @@ LATENT = (
     ("latent-corrected", "argmax"),
 )
 NEUTRAL = SENTIMENTS.index("neutral")
+MAJORITY = 0.5  # minimum probability of a sentiment other than neutral in the published lexicon
 ROUNDING = 6  # decimals of contrasts, equal to those in tables so that ties remain ties
 MARKS = re.compile("[\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06ed]")  # vowel marks of Arabic
 YO = str.maketrans("\u0451\u0401", "\u0435\u0415")
@@ -90,6 +91,17 @@ class Lexicon(Params):
             keys = (*written, *map(bare, written))
             rows.append(next((listed[key] for key in keys if key in listed), none))
         return np.array(rows).reshape(-1, NUMBER)
+
+    def classes(self, q: NDArray[np.float64], language: str) -> NDArray[np.int64]:
+        """Return the sentiment of each word: the most probable one, or neutral in case of a tie.
+
+        In the published lexicon, neutral is not the most probable sentiment of any word. There, a
+        word is neutral unless positive or negative has a probability above :data:`MAJORITY`.
+        """
+        classes = argmax(q)
+        if self.lexicon == PUBLISHED and language == OF:
+            classes[q.max(axis=1) <= MAJORITY] = NEUTRAL
+        return classes
 
 
 class TopWords(Lexicon, Resampling):
@@ -152,8 +164,8 @@ def tested(base: NDArray[Any]) -> NDArray[np.intp]:
     return present[: max(len(present) - 1, 0)] if len(present) < NUMBER else present
 
 
-def by_pmi(lists: Named, q: NDArray[np.float64], how: TopWords) -> Ranking | None:
-    """Rank words by smoothed PMI over distinct names, and count their most probable sentiments.
+def by_pmi(lists: Named, q: NDArray[np.float64], how: TopWords, language: str) -> Ranking | None:
+    """Rank words by smoothed PMI over distinct names, and count their sentiments.
 
     Returns None if no word has a known sentiment, or only one gender occurs.
 
@@ -162,7 +174,7 @@ def by_pmi(lists: Named, q: NDArray[np.float64], how: TopWords) -> Ranking | Non
     has_q = np.flatnonzero(~np.isnan(q).any(axis=1))
     if not len(has_q) or len(lists.labels) < 2:
         return None
-    classes, size = argmax(q[has_q]), how.size(len(has_q))
+    classes, size = how.classes(q[has_q], language), how.size(len(has_q))
     matrix = lists.matrix.tocsc()[:, has_q].tocsr()
     ranked = shares.NameShares(matrix, lists.genders, classes, size, NUMBER, how.smoothing)
     permuted = None
@@ -182,7 +194,12 @@ def by_pmi(lists: Named, q: NDArray[np.float64], how: TopWords) -> Ranking | Non
 
 
 def by_latent(
-    table: pl.DataFrame, deviation: str, reading: str, how: TopWords, names: dict[int, int]
+    table: pl.DataFrame,
+    deviation: str,
+    reading: str,
+    how: TopWords,
+    names: dict[int, int],
+    language: str,
 ) -> Ranking | None:
     """Rank words, or pairs of word and sentiment, by deviations of the latent-variable model.
 
@@ -190,9 +207,9 @@ def by_latent(
     ``deviation``, ``reading``: one of the pairs in :data:`LATENT`. ``latent-faithful`` selects the
     largest deviations: either (word, sentiment) pairs, each of which counts for its sentiment
     (``pairs``), or words by the largest of their three deviations, each of which counts for its
-    most probable sentiment under q (``argmax``). ``latent-corrected`` selects the words with the
-    largest contrast between genders, averaged over sentiments: the level of a sentiment and gender
-    cancels.
+    sentiment in the lexicon (``argmax``, see :meth:`Lexicon.classes`). ``latent-corrected`` selects
+    the words with the largest contrast between genders, averaged over sentiments: the level of a
+    sentiment and gender cancels.
     ``names``: number of distinct names of each gender.
     """
     genders = tuple(code for code, gender in enumerate(GENDERS) if gender in table["gender"])
@@ -205,16 +222,16 @@ def by_latent(
     complete = ~np.isnan(q).any(axis=1)
     if not complete.any():
         return None
-    eta, q = eta[:, complete], q[complete]
+    eta, classes = eta[:, complete], how.classes(q[complete], language)
     if deviation == "latent-corrected":
         mean = eta.mean(axis=2)
         others = (mean.sum(axis=0) - mean) / (len(genders) - 1)
-        deviations, classes = np.round(mean - others, ROUNDING), argmax(q)
+        deviations = np.round(mean - others, ROUNDING)
     elif reading == "argmax":
-        deviations, classes = eta.max(axis=2), argmax(q)
+        deviations = eta.max(axis=2)
     else:
         deviations = eta.reshape(len(genders), -1)
-        classes = np.tile(np.arange(NUMBER), len(q))
+        classes = np.tile(np.arange(NUMBER), len(classes))
     size = how.size(len(classes))
     chosen = classes[shares.largest(deviations, size)]
     return Ranking(
