@@ -17,9 +17,11 @@ from lib.hub_server import Repo, serving
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import files, read
+from plumbline.builders.core.parquet import DATASETS
 from plumbline.probes import PROBES
 from plumbline.probes.__main__ import main
-from plumbline.probes.commands.check_params import check, named_snapshots
+from plumbline.probes.commands.check_params import at, check, named_snapshots, sections
+from plumbline.probes.commands.families import too_few
 from plumbline.probes.commands.params_overlay import check_with, composed, lay, use
 from plumbline.probes.politicians.latent import L1, POSTERIOR
 from plumbline.reference import published
@@ -72,6 +74,26 @@ def test_full_latent_has_all_40_pairs_of_weights():
     whole_grid = TREE["analysis"]["latent"]
     assert (tuple(whole_grid["l1"]), tuple(whole_grid["posterior"])) == (L1, POSTERIOR)
     assert len(L1) * len(POSTERIOR) == 40
+
+
+def test_full_single_tests_can_be_significant_in_their_families(project, sample):
+    shutil.copytree(sample("social_groups"), project / DATASETS / "social_groups")
+    sections_of = {
+        key: cls.model_validate(at(TREE, *key.split(".")))
+        for key, cls in sections().items()
+        if not key.startswith("derived.")  # whose model has no commit yet
+    }
+    lists = {name: names for name, names in TREE["assignments"].items() if isinstance(names, list)}
+    arguments = TREE["models"], lists, ()
+    assert [*too_few(sections_of, *arguments)] == []
+    # eleven monolingual models and six of seven languages; 374 groups and ten affects
+    for analysis, tests, least in (("sentiment", 318, 6359), ("emotions", 3740, 74_799)):
+        key = f"analysis.{analysis}"
+        for number, problems in ((least, 0), (least - 1, 1)):
+            few = sections_of[key].model_copy(update={"n_permutations": number})
+            found = [*too_few(sections_of | {key: few}, *arguments)]
+            assert len(found) == problems
+        assert {key in found[0], f" {tests} " in found[0], str(least) in found[0]} == {True}
 
 
 def test_check_full_reports_what_only_the_user_has(project, monkeypatch):

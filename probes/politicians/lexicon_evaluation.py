@@ -278,7 +278,10 @@ def _measured(
     least = (0.0, least_p(params.n_permutations))
     for i, (measure, estimate) in enumerate(zip(MEASURES, numbers, strict=True)):
         key: dict[str, Any] = {"lexicon": lexicon, "measure": measure, "least": least[i]}
-        yield table, estimate.row(**key, **{name: values[i] for name, values in more.items()})
+        yield (
+            table,
+            estimate.row(**key, reach=1.0, **{name: values[i] for name, values in more.items()}),
+        )
 
 
 def words(text: str, language: str) -> list[str]:

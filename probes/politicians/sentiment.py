@@ -18,7 +18,6 @@ from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.probes.politicians.words import word_counts
 from plumbline.probes.politicians.words.sentiment_shares import (
     DEVIATIONS,
-    LATENT,
     READINGS,
     Ranking,
     TopWords,
@@ -44,9 +43,7 @@ PLACE = (
     category(
         "deviation",
         DEVIATIONS,
-        "deviation that ranks words: smoothed PMI over distinct names; or eta in the table "
-        "`latent`, either its largest values (faithful) or its contrast between genders, averaged "
-        "over sentiments (corrected)",
+        "deviation that ranks words: smoothed PMI over distinct names, or eta in table `latent`",
     ),
     category(
         "reading",
@@ -135,7 +132,9 @@ def _rankings(
         if eta is not None:
             part = eta.filter(language=language, pos=source.pos)
             names = lists.of_gender()
-            rankings |= {kind: by_latent(part, *kind, params, names, language) for kind in LATENT}
+            for reading in READINGS:
+                ranking = by_latent(part, reading, params, names, language)
+                rankings["latent-faithful", reading] = ranking
         for (deviation, reading), ranking in rankings.items():
             if ranking is not None:
                 key = {"model": model, "language": language, "pos": source.pos}

@@ -292,6 +292,7 @@ def _rows(
         (value, np.maximum(least, value - half), np.minimum(most, value + half)),
         n=sum(part.counts.clusters for part in parts),
         # unlike the interval, the standard error is not truncated at the bounds of the scale
+        reach=most,
         **{TESTED_ERROR: half / ndtri((1 + params.confidence) / 2)},
         **more,
     )

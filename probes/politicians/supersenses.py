@@ -231,7 +231,7 @@ def by_class(
                 row |= dict(zip(("words_first", "words_second"), sizes, strict=True))
                 # the test is over words, whichever interval is used
                 error = result.difference.standard_error(params.confidence)
-                rows.append(row | {TESTED_ERROR: error})
+                rows.append(row | {TESTED_ERROR: error, "reach": 1.0})
     return pl.DataFrame(rows, infer_schema_length=None)
 
 

@@ -31,16 +31,10 @@ if TYPE_CHECKING:
 
 NUMBER = len(SENTIMENTS)
 Q = tuple(f"q_{sentiment}" for sentiment in SENTIMENTS)
-DEVIATIONS = ("pmi", "latent-faithful", "latent-corrected")  # quantities by which words are ranked
+DEVIATIONS = ("pmi", "latent-faithful")  # quantities by which words are ranked
 READINGS = ("pairs", "argmax")  # the ranked units, and how their sentiments are counted
-LATENT = (
-    ("latent-faithful", "pairs"),
-    ("latent-faithful", "argmax"),
-    ("latent-corrected", "argmax"),
-)
 NEUTRAL = SENTIMENTS.index("neutral")
 MAJORITY = 0.5  # minimum probability of a sentiment other than neutral in the published lexicon
-ROUNDING = 6  # decimals of contrasts, equal to those in tables so that ties remain ties
 MARKS = re.compile("[\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06ed]")  # vowel marks of Arabic
 YO = str.maketrans("\u0451\u0401", "\u0435\u0415")
 
@@ -194,22 +188,14 @@ def by_pmi(lists: Named, q: NDArray[np.float64], how: TopWords, language: str) -
 
 
 def by_latent(
-    table: pl.DataFrame,
-    deviation: str,
-    reading: str,
-    how: TopWords,
-    names: dict[int, int],
-    language: str,
+    table: pl.DataFrame, reading: str, how: TopWords, names: dict[int, int], language: str
 ) -> Ranking | None:
     """Rank words, or pairs of word and sentiment, by deviations of the latent-variable model.
 
     ``table``: rows of the table ``latent`` for one language and part of speech.
-    ``deviation``, ``reading``: one of the pairs in :data:`LATENT`. ``latent-faithful`` selects the
-    largest deviations: either (word, sentiment) pairs, each of which counts for its sentiment
-    (``pairs``), or words by the largest of their three deviations, each of which counts for its
-    sentiment in the lexicon (``argmax``, see :meth:`Lexicon.classes`). ``latent-corrected`` selects
-    the words with the largest contrast between genders, averaged over sentiments: the level of a
-    sentiment and gender cancels.
+    ``reading``: the largest deviations are either those of (word, sentiment) pairs, each of which
+    counts for its sentiment (``pairs``), or those of words by the largest of their three
+    deviations, each of which counts for its sentiment in the lexicon (``argmax``).
     ``names``: number of distinct names of each gender.
     """
     genders = tuple(code for code, gender in enumerate(GENDERS) if gender in table["gender"])
@@ -223,11 +209,7 @@ def by_latent(
     if not complete.any():
         return None
     eta, classes = eta[:, complete], how.classes(q[complete], language)
-    if deviation == "latent-corrected":
-        mean = eta.mean(axis=2)
-        others = (mean.sum(axis=0) - mean) / (len(genders) - 1)
-        deviations = np.round(mean - others, ROUNDING)
-    elif reading == "argmax":
+    if reading == "argmax":
         deviations = eta.max(axis=2)
     else:
         deviations = eta.reshape(len(genders), -1)
@@ -262,8 +244,7 @@ def difference_rows(ranking: Ranking, confidence: float) -> Iterator[dict[str, A
 
     Rankings by the latent-variable model have neither tests nor intervals. The frequency of a
     sentiment within a gender is a separate parameter: eta is normalised within each sentiment and
-    gender, so the level of deviations differs between sentiments even if no word differs, and L1
-    shrinks the contrasts of words more for some sentiments than for others.
+    gender, so the level of deviations differs between sentiments even if no word differs.
     """
     if not {MALE, FEMALE} <= set(ranking.genders):
         return
@@ -278,10 +259,10 @@ def difference_rows(ranking: Ranking, confidence: float) -> Iterator[dict[str, A
         if replicates is None:
             by_words = Estimate(value, np.nan, np.nan, by_words.n)
         p = fisher_p(hits[None], np.full(2, size))[0, 0] if has_test else None
-        yield by_words.row(test="words", p=p, sentiment=SENTIMENTS[s])
+        yield by_words.row(test="words", p=p, sentiment=SENTIMENTS[s], reach=1.0)
         if replicates is not None and permuted is not None:
             sampled, null = (x[:, m, s] - x[:, f, s] for x in (replicates, permuted))
             ends = shares.symmetric(sampled, value, confidence, -1.0)
             by_names = Estimate(value, *ends, ranking.names[MALE] + ranking.names[FEMALE])
             p = float(permutation_p(value, null)) if has_test else None
-            yield by_names.row(test="names", p=p, sentiment=SENTIMENTS[s])
+            yield by_names.row(test="names", p=p, sentiment=SENTIMENTS[s], reach=1.0)
