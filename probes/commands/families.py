@@ -27,16 +27,13 @@ from plumbline.probes.politicians.supersenses import PAIRS
 from plumbline.probes.stats.estimate import LEVEL
 from plumbline.probes.stereotypes.typicality import READINGS
 
-CONSISTENCY = 9  # correlations for one scale in the table `consistency` of `values`
-
 
 def too_few(
     params: dict[str, Any], models: dict[str, Any], lists: dict[str, Any], worlds: Collection[str]
 ) -> Iterator[str]:
     """Yield the numbers of permutations with which no single test can be significant.
 
-    The size of a family is that of the largest of an analysis, doubled if p is twice a tail. Social
-    groups and sources of texts are counted in the datasets that have been built.
+    Social groups and sources of texts are counted in the datasets that have been built.
 
     ``params``: sections by dotted key. ``models``: params of all models. ``lists``: models of each
     probe. ``worlds``: names of control models, each of which forms a family of its own.
@@ -62,7 +59,7 @@ def too_few(
         test = table.filter(split=SPLITS.index("test"))
         names = pl.concat([test["mapped"].explode().drop_nulls(), test["source"]])
         parts.append((names.value_counts()["count"] >= fairness.texts_min).sum())
-    families = {
+    families = {  # the largest family of each analysis, doubled if p is twice a tail
         "sentiment": len(SENTIMENTS) * sum(cells("associations", worlds)),
         "subgroups": len(SENTIMENTS) * len(CONTRASTS) * max(cells("subgroups")),
         "supersenses": len(CLASSES) * len(PAIRS),
@@ -75,7 +72,7 @@ def too_few(
         "rsa": comb(len(lists.get("completions", ())), 2) * categories,
         "compass.n_permutations_stability": states * len(COMPARISONS),
         "fairness": 2 * states * max(parts) * len(TESTED),
-        "values": CONSISTENCY,
+        "values": 9,  # correlations for one scale in the table `consistency`
     }
     for name, tests in families.items():
         analysis, _, field = name.partition(".")

@@ -259,21 +259,8 @@ def tail_of_sum(times: Integers, sizes: Integers, values: Integers, least: float
     the second continuity correction of Daniels (1987), Tail probability approximations, Int. Stat.
     Rev. 55, 37-48. It is 0 if no sample has such a sum.
 
-    Parameters
-    ----------
-    times : (strata, kinds) array
-        Number of units of each kind.
-    sizes : (strata,) array
-        Number of sampled units.
-    values : (kinds,) array
-        Value of a unit of each kind, an integer.
-
-    Examples
-    --------
-    The only sample of 5 out of 10 units that contains all 5 ones has the probability 1 / 252:
-
-    >>> round(tail_of_sum(np.array([[5, 5]]), np.array([5]), np.array([0, 1]), 5), 4)
-    0.004
+    ``times``: numbers of units of each kind, of shape (strata, kinds). ``sizes``: numbers of
+    sampled units, of shape (strata,). ``values``: the kinds' integer values, of shape (kinds,).
     """
     from scipy.optimize import brentq  # the import takes half a second
 
