@@ -1,7 +1,6 @@
-"""Number of random permutations that a single test needs in order to be significant.
+"""Number of random permutations that a single test needs to be significant in its family.
 
-The smallest p of n permutations is 1 / (n + 1), or twice that if p is twice a tail. If a test is
-the only significant one of its family, its adjusted p is p times the number of tests.
+The smallest p of n permutations is 1 / (n + 1); its adjusted p is p times the number of tests.
 """
 
 from __future__ import annotations
@@ -40,13 +39,13 @@ def too_few(
     """
     asked, training = set(params["probes.associations"].languages), params["training.pretrain"]
     clusters, fairness = params["analysis.clusters"], params["analysis.fairness"]
+    views, texts = params["sources.lexica"].views, params["sources.labelled_texts"].corpora
 
     def cells(probe: str, left_out: Collection[str] = ()) -> list[int]:
         names = [name for name in lists.get(probe, ()) if name in models and name not in left_out]
         own = (set(models[name].get("languages") or asked) & asked for name in names)
         return [0, *(len(POS) * len(languages) for languages in own)]
 
-    views, texts = params["sources.lexica"].views, params["sources.labelled_texts"].corpora
     words, genders = max(cells("representations")), len(clusters.genders)
     source = "social_groups" if params["probes.completions"].groups == "all" else "stereotypes"
     social = [table.select("category", "group").unique() for table in _built(source)]

@@ -1,9 +1,8 @@
 """Analysis ``latent``: words by gender and sentiment, from the outputs of ``associations``.
 
 The latent-variable model is that of Stańczak et al. (2023), equations 10 to 13 and Tables 4 and 6.
-This analysis adds intervals. There is no test: each permutation of genders would need new fits, and
-the tests of all words would form one family, so that a single word could be significant only with
-hundreds of thousands of permutations.
+This analysis adds intervals. There is no test: a single word could be significant in the family of
+all words only with hundreds of thousands of permutations, each of which would need new fits.
 """
 
 from __future__ import annotations

@@ -18,6 +18,7 @@ from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.probes.politicians.words import word_counts
 from plumbline.probes.politicians.words.sentiment_shares import (
     DEVIATIONS,
+    FAITHFUL,
     READINGS,
     Ranking,
     TopWords,
@@ -53,10 +54,7 @@ PLACE = (
     ),
 )
 SENTIMENT = category(
-    "sentiment",
-    SENTIMENTS,
-    "sentiment of the pair, or the word's most probable one; in the published lexicon, neutral "
-    "unless another sentiment has a probability above .5",
+    "sentiment", SENTIMENTS, "sentiment of the word in the lexicon, or of the pair"
 )
 OVER_NAMES = "95% symmetric Bayesian bootstrap over names; null for the latent-variable model"
 SHARES = Schema.keyed(
@@ -132,9 +130,8 @@ def _rankings(
         if eta is not None:
             part = eta.filter(language=language, pos=source.pos)
             names = lists.of_gender()
-            for reading in READINGS:
-                ranking = by_latent(part, reading, params, names, language)
-                rankings["latent-faithful", reading] = ranking
+            for kind in READINGS:
+                rankings[FAITHFUL, kind] = by_latent(part, kind, params, names, language)
         for (deviation, reading), ranking in rankings.items():
             if ranking is not None:
                 key = {"model": model, "language": language, "pos": source.pos}

@@ -231,8 +231,8 @@ def permuted_sums_p(
         elif exact:
             result[w, g] = _p_of_sum(seen, times[w, :, -1], group_size, totals)
         else:
-            null = np.zeros(permutations)
-            for s in np.flatnonzero((group_size > 0) & (group_size < totals)):
+            null, free = np.zeros(permutations), np.flatnonzero(group_size * (totals - group_size))
+            for s in free:
                 present = np.flatnonzero(times[w, s])
                 if len(present) > 1:
                     units = rng.multivariate_hypergeometric(
@@ -240,51 +240,47 @@ def permuted_sums_p(
                     )
                     null += units @ number[present] - group_size[s] * means[w, s]
             if np.ptp(null):
-                mean = group_size @ means[w]
-                p = float(permutation_p(seen - mean, null))
-                if p * (1 + permutations) <= FEW:
-                    far, arguments = abs(seen - mean), (times[w], group_size)
+                far, mean = abs(seen - group_size @ means[w]), group_size[free] @ means[w, free]
+                result[w, g] = permutation_p(far, null)
+                if result[w, g] * (1 + permutations) <= FEW:
+                    arguments = times[w, free], group_size[free]
                     upper = tail_of_sum(*arguments, number, mean + far)
-                    p = max(upper + tail_of_sum(*arguments, -number, far - mean), LEAST)
-                result[w, g] = p
+                    lower = tail_of_sum(*arguments, -number, far - mean)
+                    result[w, g] = max(upper + lower, LEAST)
     return result
 
 
 def tail_of_sum(times: Integers, sizes: Integers, values: Integers, least: float) -> float:
     """Return the probability that the values of sampled units add up to at least ``least``.
 
-    From each stratum, a fixed number of units is sampled without replacement. The probability is a
+    From each stratum, some but not all units are sampled without replacement. The probability is a
     saddlepoint approximation, whose relative error is small even for tiny probabilities: Skovgaard
     (1987), Saddlepoint expansions for conditional distributions, J. Appl. Probab. 24, 875-887, with
     the second continuity correction of Daniels (1987), Tail probability approximations, Int. Stat.
     Rev. 55, 37-48. It is 0 if no sample has such a sum.
 
-    ``times``: numbers of units of each kind, of shape (strata, kinds). ``sizes``: numbers of
-    sampled units, of shape (strata,). ``values``: the kinds' integer values, of shape (kinds,).
+    ``times``: numbers of units, of shape (strata, kinds). ``sizes``: numbers of sampled units, of
+    shape (strata,). ``values``: integer values of the kinds, of shape (kinds,).
     """
     from scipy.optimize import brentq  # the import takes half a second
 
-    random = (sizes > 0) & (sizes < times.sum(axis=1))
-    counts, size = times[random], sizes[random, None].astype(np.float64)
-    step = int(np.gcd.reduce(values[counts.any(axis=0)]))
-    steps = values / step
-    target = np.ceil((least - times[sizes == times.sum(axis=1)].sum(axis=0) @ values) / step - NEAR)
-    target -= 0.5
+    size, step = sizes[:, None].astype(np.float64), int(np.gcd.reduce(values[times.any(axis=0)]))
+    steps, target = values / step, np.ceil(least / step - NEAR) - 0.5
 
     def tilted(slope: float) -> tuple[float, float, float, float]:
         """Return exponent, mean, variance and log determinant of an exponentially tilted sum."""
         ends = np.multiply.outer([-1.0, 1.0], np.full_like(size, np.abs(slope * steps).max() + 50))
         for _ in range(60):
             middle = ends.mean(axis=0)
-            large = (counts * expit(middle + slope * steps)).sum(axis=1, keepdims=True) > size
+            large = (times * expit(middle + slope * steps)).sum(axis=1, keepdims=True) > size
             ends = np.where(np.stack([~large, large]), middle, ends)
         chance = expit(middle + slope * steps)
-        spread = counts * chance * (1 - chance)
+        spread = times * chance * (1 - chance)
         of_size, shared = spread.sum(axis=1), spread @ steps
-        exponent = (counts * np.logaddexp(0, middle + slope * steps)).sum()
+        exponent = (times * np.logaddexp(0, middle + slope * steps)).sum()
         exponent -= slope * target + (middle * size).sum()
         variance = (spread @ steps**2 - shared**2 / of_size).sum()
-        return exponent, (counts * chance @ steps).sum(), variance, np.log(of_size).sum()
+        return exponent, (times * chance @ steps).sum(), variance, np.log(of_size).sum()
 
     start = tilted(0.0)
     if not tilted(-STEEP)[1] < target < tilted(STEEP)[1]:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 NUMBER = len(SENTIMENTS)
 Q = tuple(f"q_{sentiment}" for sentiment in SENTIMENTS)
-DEVIATIONS = ("pmi", "latent-faithful")  # quantities by which words are ranked
+DEVIATIONS = _, FAITHFUL = "pmi", "latent-faithful"  # quantities by which words are ranked
 READINGS = ("pairs", "argmax")  # the ranked units, and how their sentiments are counted
 NEUTRAL = SENTIMENTS.index("neutral")
 MAJORITY = 0.5  # minimum probability of a sentiment other than neutral in the published lexicon
