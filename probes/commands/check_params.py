@@ -107,9 +107,7 @@ def problems_of(path: Path, source: str = FILE.name, *, fetched: bool = True) ->
         lists = _assigned_lists(tree)
         parts += [_assigned(tree, planted | models, lists), _trained(tree, planted | models, lists)]
         if valid:
-            params = {
-                key: cls.model_validate(at(tree, *key.split("."))) for key, cls in known.items()
-            }
+            params = {k: cls.model_validate(at(tree, *k.split("."))) for k, cls in known.items()}
             parts += [too_few(params, planted | models, lists, planted)]
     return [*problems, *itertools.chain.from_iterable(parts)]
 

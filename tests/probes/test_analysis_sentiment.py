@@ -150,21 +150,16 @@ def test_run_test_of_words_is_fishers(study):
 
 def test_run_published_lexicon_has_neutral_words(study):
     # in the released file, positive or negative is the largest q of every word
-    released = {
-        "good": (0.676, 0.1575, 0.1665),
-        "new": (0.4289, 0.2786, 0.2925),
-        "bad": (0.2845, 0.5035, 0.212),
-    }
+    released = {"good": (0.676, 0.1575, 0.1665), "new": (0.4289, 0.2786, 0.2925)}
+    released["bad"] = (0.2845, 0.5035, 0.212)
     study.write("one", "en", ["good new"] * 4 + ["bad new"] * 4, "mmmmwwww")
-    for config in ("en", "published"):
+    for config, lexicon, base in (
+        ("en", "combined", {"positive": 0.666667, "negative": 0.333333}),
+        ("published", "published", dict.fromkeys(SENTIMENTS, 0.333333)),
+    ):
         study.lexicon(released, config)
-    sentiments = {}
-    for lexicon in ("combined", "published"):
         shares = study.run("one", lexicon=lexicon)["shares"].filter(gender="male")
-        sentiments[lexicon] = dict(shares.select("sentiment", "base").rows())
-    third = pytest.approx(1 / 3, abs=1e-6)
-    assert sentiments["published"] == dict.fromkeys(SENTIMENTS, third)
-    assert sentiments["combined"] == {"positive": pytest.approx(2 / 3, abs=1e-6), "negative": third}
+        assert dict(shares.select("sentiment", "base").rows()) == base
 
 
 def eta(values, q):
