@@ -20,10 +20,12 @@ from lib.hub_server import Repo, serving
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import files, read
+from plumbline.builders.core.parquet import DATASETS
 from plumbline.builders.readers.articles import published as published_on
 from plumbline.probes import PROBES
 from plumbline.probes.__main__ import main
-from plumbline.probes.commands.check_params import TOKENS, check, named_snapshots
+from plumbline.probes.commands.check_params import TOKENS, at, check, named_snapshots, sections
+from plumbline.probes.commands.families import too_few
 from plumbline.probes.commands.params_overlay import check_with, composed, lay, use
 from plumbline.probes.politicians.latent import L1, POSTERIOR
 from plumbline.probes.training import pretrain
@@ -78,6 +80,19 @@ def test_full_latent_has_all_40_pairs_of_weights():
     whole_grid = TREE["analysis"]["latent"]
     assert (tuple(whole_grid["l1"]), tuple(whole_grid["posterior"])) == (L1, POSTERIOR)
     assert len(L1) * len(POSTERIOR) == 40
+
+
+def test_full_single_tests_can_be_significant_in_their_families(project, sample):
+    shutil.copytree(sample("social_groups"), project / DATASETS / "social_groups")
+    known = {k: cls for k, cls in sections().items() if not k.startswith("derived.")}  # not pinned
+    params = {k: cls.model_validate(at(TREE, *k.split("."))) for k, cls in known.items()}
+    arguments = TREE["models"], TREE["assignments"], ()
+    assert [*too_few(params, *arguments)] == []
+    # eleven monolingual models and six of seven languages; 374 groups and ten affects
+    for key, tests, least in (("sentiment", 318, 6359), ("emotions", 3740, 74_799)):
+        few = params[f"analysis.{key}"].model_copy(update={"n_permutations": least - 1})
+        (problem,) = too_few(params | {f"analysis.{key}": few}, *arguments)
+        assert {key in problem, f" {tests} " in problem, str(least) in problem} == {True}
 
 
 def test_check_full_reports_what_only_the_user_has(project, monkeypatch):

@@ -2,7 +2,7 @@
 
 Each model deviates equally in all languages, as if owing to training, and its words are drawn
 independently. Simplifications: only adjectives, one ranking, men and women. The deviations and
-readings (method variants) stand for three sizes of the planted effect; `latent-corrected` has no p.
+readings (method variants) stand for three sizes of the planted effect.
 """
 
 from __future__ import annotations

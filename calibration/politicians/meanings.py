@@ -23,6 +23,7 @@ from plumbline.probes.politicians.words.word_counts import FEMALE, MALE
 POSITIVE, NEGATIVE, NEUTRAL = range(len(SENTIMENTS))
 TOWARDS = np.array([0.5, -0.5, 0.0])  # women have more positive and fewer negative words
 LANGUAGES = ("en", "es", "fr")
+CUMULATIVE = (0.2, 0.4)  # 20% of the words are positive, 20% negative and 60% neutral
 
 
 class MeaningsShape(lists.ListsShape):
@@ -55,7 +56,8 @@ def cells(shape: MeaningsShape, truth: Truth, rng: Generator) -> list[Cell]:
     result = []
     for language, nats in zip(LANGUAGES, truth.get("effects", (0.0,)), strict=False):
         for pos in range(2):
-            sentiment = rng.permutation(np.arange(shape.words) % len(SENTIMENTS))
+            ranks = np.arange(shape.words) / shape.words
+            sentiment = rng.permutation(np.searchsorted(CUMULATIVE, ranks, side="right"))
             q = np.full((shape.words, len(SENTIMENTS)), (1 - shape.certainty) / 2)
             q[np.arange(shape.words), sentiment] = shape.certainty
             q[rng.permutation(shape.words)[round(shape.known * shape.words) :]] = np.nan

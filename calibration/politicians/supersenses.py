@@ -3,9 +3,8 @@
 The classes of lemmas have the proportions of the default run. They are drawn in each replicate,
 independently of frequency and origin, as are the effects of gender on classes and on single lemmas.
 Without effects on classes, words are exchangeable over classes, which is the null hypothesis of the
-test. Most lemmas of a class have the same sentiment. Some lemmas have two forms with the same
-effects; some verbs belong equally to two classes. The tables ``pmi`` and ``latent`` are computed
-from the same lists by their analyses, the latter with as few fits as in its own simulation.
+test. Some lemmas have two forms with the same effects; some verbs belong equally to two classes.
+The table ``pmi`` is computed from the same lists by its analysis. Latent deviations have no test.
 
 Intervals should cover the mean over ``SAMPLES`` other samples of as many names for the same words,
 since with more names other words would lead.
@@ -20,14 +19,9 @@ import numpy as np
 import polars as pl
 from pydantic import Field
 
-from calibration.politicians import latent as simulated_latent
 from calibration.politicians import lists
 from calibration.truth import Array, Drawn, Generator, Integers, Tables, Truth, outcomes_by
-from plumbline.builders.core.params import section
-from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.supersenses.build import CLASSES
-from plumbline.probes.core.run_analysis import Inputs
-from plumbline.probes.politicians import latent as latent_of_lists
 from plumbline.probes.politicians import pmi as pmi_of_lists
 from plumbline.probes.politicians.supersenses import PREFIXES
 from plumbline.probes.politicians.words.word_counts import FEMALE, MALE
@@ -68,7 +62,6 @@ TRUTHS = {
 }
 PARAMS: dict[str, Any] = {"n_bootstrap": 100, "n_permutations": 999, "smoothing": 0.5}
 LEAST = 5  # minimum number of lists that contain a word
-OWN_SENTIMENT = 0.6  # share of a class's lemmas that have its sentiment; that of the rest is random
 SAMPLES = 20  # number of other samples of as many names
 
 
@@ -93,7 +86,6 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     params = pmi_of_lists.Params.model_validate(settings | {"smoothing": PARAMS["smoothing"]})
     path = inputs.tables("pmi", inputs.models[0]) / "pmi.parquet"
     pmi_of_lists.run(inputs, params)["pmi"].write_parquet(path, mkdir=True)
-    _write_latent(inputs, folder, words, rng)
     indices = [lexemes.lemma for lexemes in words]
     samples = [lists.counts(shape, populations, rng, indices) for _ in range(SAMPLES)]
     true_rows = [
@@ -150,23 +142,6 @@ def _write_classes(folder: Path, words: list[Lexemes]) -> Path:
     return folder
 
 
-def _write_latent(inputs: Inputs, folder: Path, words: list[Lexemes], rng: Generator) -> None:
-    """Write a lexicon in which classes have sentiments, and the resulting table ``latent``."""
-    sentiments = []
-    for part in words:
-        classes, number = part.best.argmax(axis=1), len(SENTIMENTS)
-        usual = (classes + rng.integers(number)) % number
-        drawn = rng.random(len(classes)) < OWN_SENTIMENT
-        sentiments.append(np.where(drawn, usual, rng.integers(0, number, len(classes)))[part.lemma])
-    inputs.datasets["lexica"] = lists.write_lexicon(folder / "lexica", sentiments)
-    params = section("analysis.latent", latent_of_lists.Params).model_dump()
-    params |= simulated_latent.PARAMS | {"n_bootstrap": 20, "n_permutations": 19}
-    tables = latent_of_lists.run(inputs, latent_of_lists.Params.model_validate(params))
-    tables["latent"].write_parquet(
-        inputs.tables("latent", inputs.models[0]) / "latent.parquet", mkdir=True
-    )
-
-
 def _true(shape: Shape, truth: Truth, lex: Lexemes, samples: list[Array], pos: int) -> pl.DataFrame:
     """Return planted nats, and the mean difference of shares, women minus men, over samples.
 
@@ -201,10 +176,8 @@ def outcomes(tables: Tables, sample: Drawn) -> Tables:
     both = (pl.col("first") == "female") & (pl.col("second") == "male")
     table = table.with_columns(
         effect=pl.when(both & (pl.col("nats") != 0)).then("nats") if planted else 0.0,
-        target=pl.when(both & (pl.col("deviation") == "pmi")).then("target"),
+        target=pl.when(both).then("target"),
     )
-    # deviations in `latent` itself are not tested
-    table = table.filter(pl.col("p").is_not_null().any().over("deviation"))
     test, truth = "supersenses: {deviation}", {"effect": "effect", "target": "target"}
     bonferroni: dict[str, Any] = {"p_adjusted": "p_bonferroni", "interval": ["value"]}
     bonferroni["family"] = ["pos", "first", "second", "sentiment"]

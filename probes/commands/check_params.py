@@ -18,6 +18,7 @@ from plumbline.builders.core.params import check as check_sections
 from plumbline.builders.core.snapshot import MANIFEST
 from plumbline.builders.datasets.corpora.sample import CONFIGS
 from plumbline.probes import ALL, ASIDE, EACH, POOLED, PROBES, module_of
+from plumbline.probes.commands.families import too_few
 from plumbline.probes.core import assignments
 from plumbline.probes.models import load
 from plumbline.probes.models.params import NAME, VERBS, Model, verbs, worlds
@@ -103,6 +104,7 @@ def problems_of(path: Path, source: str = FILE.name, *, fetched: bool = True) ->
         check_sections(known | {f"models.{name}": Model for name in names}, path)
     except UserError as problem:
         problems += map(str.strip, str(problem).splitlines()[1:])
+    valid = not problems
     advice = "fetch one (python -m plumbline.builders fetch SOURCE) or `dvc pull` it"
     absent = absent_snapshots(tree) if fetched else {}
     problems += [f"{k}: no whole snapshot in {folder}; {advice}" for k, folder in absent.items()]
@@ -112,6 +114,9 @@ def problems_of(path: Path, source: str = FILE.name, *, fetched: bool = True) ->
         planted = {name: world.model_dump(exclude_none=True) for name, world in worlds().items()}
         lists = _assigned_lists(tree)
         parts += [_assigned(tree, planted | models, lists), _trained(tree, planted | models, lists)]
+        if valid:
+            params = {k: cls.model_validate(at(tree, *k.split("."))) for k, cls in known.items()}
+            parts += [too_few(params, planted | models, lists, planted)]
     return [*problems, *itertools.chain.from_iterable(parts)]
 
 

@@ -137,6 +137,7 @@ def coordinates(reading: Reading, params: Params) -> Iterator[Row]:
                 low = high = p = float("nan")
             more = {"axis": axis, "unit": scale.unit, TESTED_ERROR: error}
             more["share_missing"] = finite(shares[a])
+            more["reach"] = max(abs(end - start[a]) for end in ends[a])
             more |= dict(zip(("bound_low", "bound_high"), map(finite, bounds[:, a]), strict=True))
             estimate = Estimate(float(value), low, high, len(sums.totals))
             yield estimate.row(p=p, **reading.about(state), **more)
@@ -381,7 +382,7 @@ def _agreement(
     chance = float(mean / mean_mass) if mean_mass else float("nan")
     low, high = min(interval.low, value), max(interval.high, value)
     p = float(permutation_p(2 * value - 1 - chance, null - chance))
-    more = {"comparison": comparison, "chance": finite((1 + chance) / 2)}
+    more = {"comparison": comparison, "chance": finite((1 + chance) / 2), "reach": 1.0}
     more[TESTED_ERROR] = error if error > EPSILON else None
     return Estimate(value, low, high, number).row(p=p, **more)
 

@@ -99,6 +99,7 @@ def metric_table(
     """
     tested = np.where(np.isin(METRICS, TESTED), np.nan if p is None else p, np.nan)
     columns |= {"metric": METRICS, "value": values, "low": low, "high": high, "n": n, "p": tested}
+    columns["reach"] = 1.0
     return pl.DataFrame(columns, nan_to_null=True)
 
 

@@ -63,7 +63,6 @@ REASONS = {
     "one model": "the estimate is based on one model",
     "no residuals": "the residuals are all 0",
     "repeated": "rows of one model are not independent",
-    "latent": "latent-corrected differs between genders even without an effect; see `sentiment`",
     "twice": "only two sentiments occur, and the test repeats that of the first",
 }
 REASON = category(
@@ -173,7 +172,6 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
             for sentiment in sentiments:
                 y = data[sentiment].to_numpy().astype(np.float64)
                 untested = "twice" if twice and sentiment == sentiments[1] else None
-                untested = "latent" if cell["deviation"] == "latent-corrected" else untested
                 key = key_of | {"sentiment": sentiment}
                 fitted = _coefficients(design, y, params.confidence), _tests(design, y)
                 for name, results in zip(SCHEMAS, fitted, strict=True):

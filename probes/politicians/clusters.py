@@ -298,6 +298,7 @@ def _share_rows(
         for g, (estimate, expected, p) in enumerate(islice(shares, members.shape[1])):
             error = estimate.standard_error(params.confidence) * outside**0.5
             key = {"cluster_id": number, "words": words, TESTED_ERROR: error}
+            key["reach"] = max(expected, 1 - expected)
             yield g, estimate.row(p=p, expected=finite(expected), **key)
 
 

@@ -1,7 +1,8 @@
 """Analysis ``latent``: words by gender and sentiment, from the outputs of ``associations``.
 
 The latent-variable model is that of Stańczak et al. (2023), equations 10 to 13 and Tables 4 and 6.
-This analysis adds intervals and a permutation test.
+This analysis adds intervals. There is no test: a single word could be significant in the family of
+all words only with hundreds of thousands of permutations, each of which would need new fits.
 """
 
 from __future__ import annotations
@@ -20,8 +21,7 @@ from plumbline.builders.datasets.politicians.person import GENDERS
 from plumbline.probes.politicians.words import word_counts
 from plumbline.probes.politicians.words.sentiment_shares import Lexicon
 from plumbline.probes.politicians.words.word_counts import category, schema, share
-from plumbline.probes.stats.estimate import Resampling, estimates, least_p
-from plumbline.probes.stats.tests import permutation_p
+from plumbline.probes.stats.estimate import Bootstrap, estimates
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,11 +46,6 @@ METHOD = (
 )
 SENTIMENT = category("sentiment", SENTIMENTS, "value of the latent variable")
 DESCRIBED = estimates(cluster="name", method=METHOD)
-TESTED = estimates(
-    cluster="name",
-    method=METHOD,
-    null="gender labels permuted over names, then refitted; statistic: one gender minus the others",
-)
 SCHEMAS = {
     "latent": schema(
         (word_counts.LEMMA, SENTIMENT, word_counts.GENDER),
@@ -62,7 +57,7 @@ SCHEMAS = {
             "SD, over the other starting points, of the mean over weights, in nats",
             minimum=0,
         ),
-        *TESTED[:-1],  # no `detectable`: with so few permutations, no effect would be detected
+        *DESCRIBED,
     ),
     "words": schema((word_counts.LEMMA, word_counts.GENDER), *DESCRIBED),
     "fits": schema(
@@ -90,8 +85,8 @@ SCHEMAS = {
 }
 
 
-class Params(Lexicon, Resampling):
-    """Settings of fits, intervals and tests."""
+class Params(Lexicon, Bootstrap):
+    """Settings of fits and intervals."""
 
     genders: list[Literal["male", "female", "non-binary"]] = Field(
         ["male", "female"], min_length=2, description="genders in the model; default: the paper's"
@@ -126,9 +121,8 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
             f"at least {params.min_count} lists of two genders; add a language to "
             "datasets.lexica.languages, or lower analysis.latent.min_count"
         )
-    how = params.confidence, (), least_p(params.n_permutations)  # all tests form one family
     return {
-        name: word_counts.table_of(SCHEMAS[name], parts, *how, model=model)
+        name: word_counts.table_of(SCHEMAS[name], parts, params.confidence, model=model)
         for name, parts in tables.items()
     }
 
@@ -166,8 +160,6 @@ def _fitted(
     tables = np.ascontiguousarray(draws.bayesian[: len(chosen)].transpose(2, 0, 1))
     tables += rng.standard_gamma(params.smoothing, tables.shape)
     refitted = model.refit(tables, q, *weights, how)
-    relabelled = word_counts.permute_names(counts, chosen, params.n_permutations, params.seed)
-    permuted = model.refit(relabelled + params.smoothing, q, *weights, how).eta
 
     genders = [GENDERS[g] for g in counts.genders]
     labels = {"word": words["word"], "sentiment": SENTIMENTS, "gender": genders, "all": [0]}
@@ -187,9 +179,6 @@ def _fitted(
         axis = {name: labels[name] for name in axes.split()}
         return word_counts.rows_of(axis, (seen, *limits), n=counts.clusters, **more)
 
-    contrast, null = model.contrast(value.eta[0]), model.contrast(permuted)
-    # valid even without convergence, since all fits have the same number of steps
-    p = permutation_p(contrast, np.moveaxis(null, 0, -1), relative=True)
     seed_sd = np.stack([restart.eta.mean(axis=0) for restart in others]).std(axis=0)
     yield (
         "latent",
@@ -200,7 +189,6 @@ def _fitted(
             q=q[:, :, None],
             count=lists[:, None],
             seed_sd=np.moveaxis(seed_sd, 2, 0),
-            p=np.moveaxis(p, 2, 0),
         ),
     )
     yield "words", rows("word gender", value.words[0].T, np.moveaxis(refitted.words, 2, 1))

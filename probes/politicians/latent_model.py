@@ -197,7 +197,7 @@ def average(fits: Fits, weights: int) -> Averages:
 
 
 def refit(counts: Array, q: Array, l1: Array, posterior: Array, schedule: Schedule) -> Averages:
-    """Fit models with all weights to each bootstrap replicate or permutation of the counts.
+    """Fit models with all weights to each bootstrap replicate of the counts.
 
     Like the fit to the data, each fit starts at its minimum without ``l1``. A fit that started at
     the fit to the data would stay near it.
@@ -216,20 +216,6 @@ def refit(counts: Array, q: Array, l1: Array, posterior: Array, schedule: Schedu
         fits = fit(cells, q, np.tile(l1, number), np.tile(posterior, number), schedule)
         blocks.append(average(fits, weights))
     return Averages(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))
-
-
-def contrast(eta: Array) -> Array:
-    """Return each gender's deviation minus the others' mean deviation; genders are on axis -2.
-
-    The contrasts of two genders are exactly opposite.
-    """
-    number = eta.shape[-2]
-    if number == 2:
-        difference: Array = eta - eta[..., ::-1, :]
-        return difference
-    others = (eta.sum(axis=-2, keepdims=True) - eta) / (number - 1)
-    result: Array = eta - others
-    return result
 
 
 class Program:

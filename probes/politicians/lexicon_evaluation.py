@@ -277,8 +277,9 @@ def _measured(
     """Yield the table name and a row per measure; ``more``: columns with a value per measure."""
     least = (0.0, least_p(params.n_permutations))
     for i, (measure, estimate) in enumerate(zip(MEASURES, numbers, strict=True)):
-        key: dict[str, Any] = {"lexicon": lexicon, "measure": measure, "least": least[i]}
-        yield table, estimate.row(**key, **{name: values[i] for name, values in more.items()})
+        key: dict[str, Any] = {"lexicon": lexicon, "measure": measure, "reach": 1.0}
+        key |= {"least": least[i]} | {name: values[i] for name, values in more.items()}
+        yield table, estimate.row(**key)
 
 
 def words(text: str, language: str) -> list[str]:

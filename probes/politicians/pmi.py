@@ -28,7 +28,7 @@ from plumbline.probes.politicians.words.word_counts import (
     schema,
 )
 from plumbline.probes.stats.bootstrap import percentiles
-from plumbline.probes.stats.estimate import Bootstrap, estimates, least_p
+from plumbline.probes.stats.estimate import Bootstrap, estimates
 from plumbline.probes.stats.pmi import intervals, pmi, smoothed
 from plumbline.probes.stats.tests import permuted_sums_p
 
@@ -59,7 +59,7 @@ CELL = (
         cluster="name",
         method=METHOD,
         null="gender labels permuted over distinct names with lists of equal length; exact for one "
-        "model, sampled for several models",
+        "model, for several models sampled or, if small, a saddlepoint approximation",
     ),
 )
 GROUP = Column("group", "string", "name of the group of models in params.yaml")
@@ -74,7 +74,7 @@ SCHEMAS = {
     "pooled": Schema.keyed(
         (*POOLED, word_counts.GENDER, READING),
         Column("members", "string", "names of the group's models with outputs in the language"),
-        *CELL[:-1],  # no `detectable`: with so few permutations, no effect would be detected
+        *CELL,
     ),
     "differences": Schema.keyed((*POOLED, READING), *estimates(cluster="name", method=METHOD)),
 }
@@ -129,9 +129,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
             "lists; lower analysis.pmi.min_count, or check the `coverage` config for missing words"
         )
     over = ["unit", "reading"]
-    table = word_counts.table_of(
-        SCHEMAS["pmi"], tables, params.confidence, over, "least", model=model
-    )
+    table = word_counts.table_of(SCHEMAS["pmi"], tables, params.confidence, over, model=model)
     return {"pmi": table}
 
 
@@ -155,7 +153,7 @@ def pooled(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
         )
     over = ["group", "unit", "reading"]
     return {
-        "pooled": word_counts.table_of(SCHEMAS["pooled"], tables, params.confidence, over, "least"),
+        "pooled": word_counts.table_of(SCHEMAS["pooled"], tables, params.confidence, over),
         "differences": word_counts.table_of(SCHEMAS["differences"], contrasts, params.confidence),
     }
 
@@ -191,15 +189,12 @@ def _samples(inputs: Inputs, models: list[str], params: Params) -> Iterator[Samp
 def rows(sample: Sample, params: Params, **constants: str | int) -> pl.DataFrame:
     """Return a row for each common word, gender and reading.
 
-    The column ``least`` contains the smallest possible p for sampled permutations.
-
     ``constants``: columns with the same value in all rows.
     """
     _, counts, chosen, draws = sample
     times, sizes = word_counts.overlaps(counts, chosen)
     # if list lengths are fixed, PMI increases with the count, so testing the count is enough
     p = permuted_sums_p(times, counts.distinct[chosen], sizes, params.n_permutations, params.seed)
-    any_shared = bool(times[:, :, 2:].any())
     numbers = []
     for table, smoothing, replicates in (
         (counts.lists, 0.0, draws.ordinary),
@@ -214,7 +209,6 @@ def rows(sample: Sample, params: Params, **constants: str | int) -> pl.DataFrame
         count=np.stack([counts.lists[chosen], counts.distinct[chosen]], axis=-1),
         people=np.stack([counts.people, counts.names], axis=-1),
         p=np.stack([np.full(p.shape, np.nan), p], axis=-1),
-        least=any_shared * least_p(params.n_permutations),
         **constants,
     )
 

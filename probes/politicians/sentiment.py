@@ -18,7 +18,7 @@ from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.probes.politicians.words import word_counts
 from plumbline.probes.politicians.words.sentiment_shares import (
     DEVIATIONS,
-    LATENT,
+    FAITHFUL,
     READINGS,
     Ranking,
     TopWords,
@@ -44,18 +44,18 @@ PLACE = (
     category(
         "deviation",
         DEVIATIONS,
-        "deviation that ranks words: smoothed PMI over distinct names; or eta in the table "
-        "`latent`, either its largest values (faithful) or its contrast between genders, averaged "
-        "over sentiments (corrected)",
+        "deviation that ranks words: smoothed PMI over distinct names, or eta in table `latent`",
     ),
     category(
         "reading",
         READINGS,
-        "ranked units: pairs of word and sentiment (pairs), or words, each with its most probable "
-        "sentiment (argmax)",
+        "ranked units: pairs of word and sentiment (pairs), or words, each with its sentiment in "
+        "the lexicon (argmax)",
     ),
 )
-SENTIMENT = category("sentiment", SENTIMENTS, "most probable sentiment, or that of the pair")
+SENTIMENT = category(
+    "sentiment", SENTIMENTS, "sentiment of the word in the lexicon, or of the pair"
+)
 OVER_NAMES = "95% symmetric Bayesian bootstrap over names; null for the latent-variable model"
 SHARES = Schema.keyed(
     (*PLACE, word_counts.GENDER, SENTIMENT),
@@ -126,11 +126,12 @@ def _rankings(
         if lists is None:
             continue
         q = params.sentiments(inputs.datasets["lexica"], language, lists.words)
-        rankings = {("pmi", "argmax"): by_pmi(lists, q, params)}
+        rankings = {("pmi", "argmax"): by_pmi(lists, q, params, language)}
         if eta is not None:
             part = eta.filter(language=language, pos=source.pos)
             names = lists.of_gender()
-            rankings |= {kind: by_latent(part, *kind, params, names) for kind in LATENT}
+            for kind in READINGS:
+                rankings[FAITHFUL, kind] = by_latent(part, kind, params, names, language)
         for (deviation, reading), ranking in rankings.items():
             if ranking is not None:
                 key = {"model": model, "language": language, "pos": source.pos}

@@ -21,7 +21,7 @@ from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.politicians.person import GENDERS
 from plumbline.builders.datasets.words.build import POS
 from plumbline.probes.politicians.words import word_counts
-from plumbline.probes.politicians.words.sentiment_shares import TopWords, argmax, tested
+from plumbline.probes.politicians.words.sentiment_shares import TopWords, tested
 from plumbline.probes.politicians.words.word_counts import FEMALE, MALE, category, schema
 from plumbline.probes.stats.estimate import TESTED_ERROR, estimates, least_p
 from plumbline.probes.stats.intervals import DIGITS, rank_correlations
@@ -191,7 +191,7 @@ def _part(
     q = params.sentiments(lexica, language, counts.words[chosen])
     has_q, classes = ~np.isnan(q).any(axis=1), None
     if has_q.any():
-        chosen, classes = chosen[has_q], argmax(q[has_q])
+        chosen, classes = chosen[has_q], params.classes(q[has_q], language)
     if not len(chosen):
         return None
     draws = word_counts.bootstrap_counts(counts, chosen, params.n_bootstrap, params.seed)
@@ -292,6 +292,7 @@ def _rows(
         (value, np.maximum(least, value - half), np.minimum(most, value + half)),
         n=sum(part.counts.clusters for part in parts),
         # unlike the interval, the standard error is not truncated at the bounds of the scale
+        reach=most,
         **{TESTED_ERROR: half / ndtri((1 + params.confidence) / 2)},
         **more,
     )

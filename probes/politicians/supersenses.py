@@ -7,7 +7,6 @@ ranked here by PMI, with intervals over names. A word counts towards its best cl
 
 from __future__ import annotations
 
-from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
 DATASETS = ("supersenses", "politicians")
 OUTPUTS = ("associations",)
 TABLES = ("pmi", "latent")
-DEVIATIONS = ("pmi", "latent", "latent contrast")
+DEVIATIONS = ("pmi", "latent")
 WHOLE = "all"  # all sentiments
 PREFIXES = {"ADJ": "adj.", "VERB": "verb."}  # prefixes of the names of classes
 ROUNDING = 1e-5  # tolerance for the rounding of deviations in tables
@@ -57,8 +56,8 @@ SUPERSENSES = schema(
         category(
             "deviation",
             DEVIATIONS,
-            "deviation that ranks words: smoothed PMI; eta in the table `latent`, within a "
-            "sentiment, as in the paper; or the contrast of eta, one gender minus the other",
+            "deviation that ranks words: smoothed PMI; or eta in the table `latent`, within a "
+            "sentiment, as in the paper",
         ),
         category(
             "sentiment",
@@ -129,9 +128,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     path = inputs.tables("latent", model) / "latent.parquet"
     if path.is_file():
         eta = pl.read_parquet(path).filter(language=LANGUAGE)
-        for source, sentiment in product(DEVIATIONS[1:], SENTIMENTS):
-            ranked = within(eta, source, sentiment)
-            parts.append(by_class(ranked, classes, params, source, sentiment))
+        parts += [by_class(within(eta, s), classes, params, "latent", s) for s in SENTIMENTS]
     words = []
     for pos in POS:
         lemmas, _, shares = classified(table, classes, pos)
@@ -231,31 +228,20 @@ def by_class(
                 row |= dict(zip(("words_first", "words_second"), sizes, strict=True))
                 # the test is over words, whichever interval is used
                 error = result.difference.standard_error(params.confidence)
-                rows.append(row | {TESTED_ERROR: error})
+                rows.append(row | {TESTED_ERROR: error, "reach": 1.0})
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
-def within(eta: pl.DataFrame, source: str, sentiment: str) -> pl.DataFrame:
-    """Return the deviations that rank words within a sentiment.
+def within(eta: pl.DataFrame, sentiment: str) -> pl.DataFrame:
+    """Return the deviations of one sentiment minus the minimum of each gender and part of speech.
 
-    The level of a gender's deviations in a sentiment is an artefact of normalisation, so the
-    minimum is subtracted, and only the order matters. The contrast of two genders is restricted to
-    words for which this sentiment is the most probable, since the level of other words differs; the
-    mean of the contrast is subtracted.
+    The level of a gender's deviations in a sentiment is an artefact of normalisation; only the
+    order matters.
 
     ``eta``: rows of the table ``latent`` for one language.
-    ``source``: one of ``DEVIATIONS`` other than ``pmi``.
     """
-    in_sentiment = pl.col("sentiment") == sentiment
-    value, q, word = pl.col("value"), pl.col("q"), ["pos", "word"]
-    if source == "latent":
-        return eta.filter(in_sentiment).with_columns(
-            value=value - value.min().over("pos", "gender") + 1
-        )
-    likely = eta.filter(in_sentiment & (q == q.max().over(word)))
-    likely = likely.filter(pl.len().over(word) == 2)
-    contrast = likely.with_columns(value=2 * value - value.sum().over(word))
-    return contrast.with_columns(value=value - value.mean().over("pos", "gender"))
+    lowest = pl.col("value").min().over("pos", "gender")
+    return eta.filter(sentiment=sentiment).with_columns(value=pl.col("value") - lowest + 1)
 
 
 def classified(

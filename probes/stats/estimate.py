@@ -29,6 +29,7 @@ LEVEL, POWER = 0.05, 0.8  # significance level, and power of the minimum detecta
 TESTED_ERROR = "tested_error"  # column with the test's standard error, if not the interval's
 DF = "df"  # column with the degrees of freedom of t tests; 0 or null for z tests
 LEAST = "least_p"  # column with the smallest possible p of a test
+REACH = "reach"  # column with the largest possible distance from the null hypothesis
 LEAST_DF = 5  # with fewer degrees of freedom, the error is too uncertain for ``detectable``
 
 
@@ -202,8 +203,8 @@ def with_detectable(table: pl.DataFrame, confidence: float) -> pl.DataFrame:
         Must contain ``low, high, p``. Optional columns: ``family``, the number of tests in the
         row's family (default 1); :data:`TESTED_ERROR`, the standard error of the test if different
         from the interval's; :data:`DF`, degrees of freedom (with fewer than :data:`LEAST_DF`, the
-        result is null); and :data:`LEAST`, the smallest possible p-value (if it is above a, the
-        result is null).
+        result is null); :data:`LEAST`, the smallest possible p-value (if it is above a, the result
+        is null); and :data:`REACH` (if it is below the result, the result is null).
     confidence
         Confidence level of the intervals.
 
@@ -222,6 +223,7 @@ def with_detectable(table: pl.DataFrame, confidence: float) -> pl.DataFrame:
     distance[of_t] = nctdtrinc(freedom[of_t], 1 - POWER, critical[of_t])
     tested = ~np.isnan(_numbers(table, "p")) & (_numbers(table, LEAST, 0) <= level + NEAR)
     tested &= (error > 0) & np.isfinite(error) & ((freedom == 0) | (freedom >= LEAST_DF))
+    tested &= distance * error <= _numbers(table, REACH, np.inf)
     column = pl.Series("detectable", np.where(tested, distance * error, np.nan)).fill_nan(None)
     return table.with_columns(column.round(DECIMALS))
 

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit, ndtr
 
 from plumbline.probes.stats.classification import cells, metrics
 from plumbline.probes.stats.estimate import LEVEL
@@ -27,6 +28,8 @@ NEAR = 1e-9  # absolute tolerance for ties between values
 TOLERANCE = 1e-7  # relative tolerance for ties between probabilities
 LEAST = 1e-60  # outcomes that are less likely are dropped from a distribution of sums
 EXACT = 20_000  # maximum number of permutations that are enumerated
+FEW = 20  # number of outcomes in a tail from which its probability can be estimated
+STEEP = 60.0  # maximum slope of an exponentially tilted distribution
 
 
 class Permutation(NamedTuple):
@@ -203,8 +206,9 @@ def permuted_sums_p(
     distribution of the sum over strata is exact, and the p-value is the probability of all outcomes
     that are no more likely than the observed one (for one stratum, :func:`fisher_p`), but at least
     ``LEAST``. Otherwise ``permutations`` outcomes are sampled, and the p-value is the share of
-    outcomes, including the observed one, that are at least as far from the mean. The p-value is nan
-    if only one outcome is possible.
+    outcomes, including the observed one, that are at least as far from the mean; if fewer than
+    ``FEW`` are, it is the sum of two tail probabilities (:func:`tail_of_sum`), which can be small
+    enough for a family of any size. The p-value is nan if only one outcome is possible.
 
     Parameters
     ----------
@@ -227,8 +231,8 @@ def permuted_sums_p(
         elif exact:
             result[w, g] = _p_of_sum(seen, times[w, :, -1], group_size, totals)
         else:
-            null = np.zeros(permutations)
-            for s in np.flatnonzero((group_size > 0) & (group_size < totals)):
+            null, free = np.zeros(permutations), np.flatnonzero(group_size * (totals - group_size))
+            for s in free:
                 present = np.flatnonzero(times[w, s])
                 if len(present) > 1:
                     units = rng.multivariate_hypergeometric(
@@ -236,8 +240,57 @@ def permuted_sums_p(
                     )
                     null += units @ number[present] - group_size[s] * means[w, s]
             if np.ptp(null):
-                result[w, g] = permutation_p(seen - group_size @ means[w], null)
+                far, mean = abs(seen - group_size @ means[w]), group_size[free] @ means[w, free]
+                result[w, g] = permutation_p(far, null)
+                if result[w, g] * (1 + permutations) <= FEW:
+                    arguments = times[w, free], group_size[free]
+                    upper = tail_of_sum(*arguments, number, mean + far)
+                    lower = tail_of_sum(*arguments, -number, far - mean)
+                    result[w, g] = max(upper + lower, LEAST)
     return result
+
+
+def tail_of_sum(times: Integers, sizes: Integers, values: Integers, least: float) -> float:
+    """Return the probability that the values of sampled units add up to at least ``least``.
+
+    From each stratum, some but not all units are sampled without replacement. The probability is a
+    saddlepoint approximation, whose relative error is small even for tiny probabilities: Skovgaard
+    (1987), Saddlepoint expansions for conditional distributions, J. Appl. Probab. 24, 875-887, with
+    the second continuity correction of Daniels (1987), Tail probability approximations, Int. Stat.
+    Rev. 55, 37-48. It is 0 if no sample has such a sum.
+
+    ``times``: numbers of units, of shape (strata, kinds). ``sizes``: numbers of sampled units, of
+    shape (strata,). ``values``: integer values of the kinds, of shape (kinds,).
+    """
+    from scipy.optimize import brentq  # the import takes half a second
+
+    size, step = sizes[:, None].astype(np.float64), int(np.gcd.reduce(values[times.any(axis=0)]))
+    steps, target = values / step, np.ceil(least / step - NEAR) - 0.5
+
+    def tilted(slope: float) -> tuple[float, float, float, float]:
+        """Return exponent, mean, variance and log determinant of an exponentially tilted sum."""
+        ends = np.multiply.outer([-1.0, 1.0], np.full_like(size, np.abs(slope * steps).max() + 50))
+        for _ in range(60):
+            middle = ends.mean(axis=0)
+            large = (times * expit(middle + slope * steps)).sum(axis=1, keepdims=True) > size
+            ends = np.where(np.stack([~large, large]), middle, ends)
+        chance = expit(middle + slope * steps)
+        spread = times * chance * (1 - chance)
+        of_size, shared = spread.sum(axis=1), spread @ steps
+        exponent = (times * np.logaddexp(0, middle + slope * steps)).sum()
+        exponent -= slope * target + (middle * size).sum()
+        variance = (spread @ steps**2 - shared**2 / of_size).sum()
+        return exponent, (times * chance @ steps).sum(), variance, np.log(of_size).sum()
+
+    start = tilted(0.0)
+    if not tilted(-STEEP)[1] < target < tilted(STEEP)[1]:
+        return float(start[1] > target)
+    slope = brentq(lambda tilt: tilted(tilt)[1] - target, -STEEP, STEEP)
+    exponent, _, variance, determinant = tilted(slope)
+    root = np.sign(slope) * np.sqrt(2 * (start[0] - exponent))
+    ratio = 2 * np.sinh(slope / 2) * np.sqrt(variance * np.exp(determinant - start[3]))
+    density = np.exp(-(root**2) / 2) / np.sqrt(2 * np.pi)
+    return float(np.clip(ndtr(-root) - density * (1 / root - 1 / ratio), 0.0, 1.0))
 
 
 def _p_of_sum(seen: int, ones: Integers, sizes: Integers, totals: Integers) -> float:

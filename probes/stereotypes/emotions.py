@@ -301,7 +301,9 @@ def _finish(rows: pl.DataFrame, numbers: list[Array], p: Array, params: Params) 
     quantile = np.where(freedom > 0, stdtrit(np.maximum(freedom, 1), upper), ndtri(upper))
     width = pl.col("high_difference") - pl.col("low_difference")
     table = table.with_columns(
-        pl.col("p").fill_nan(None), (width / 2 / pl.Series(quantile)).alias(stats.TESTED_ERROR)
+        pl.col("p").fill_nan(None),
+        (width / 2 / pl.Series(quantile)).alias(stats.TESTED_ERROR),
+        reach=1.0,
     )
     table = stats.adjusted(table, least=stats.least_p(params.n_permutations))
     table = stats.rounded(table, (*NUMBERS, "coverage"))

@@ -169,6 +169,7 @@ def _config(
         return {}
     least = least_p(params.n_permutations)
     table = adjusted(pl.concat(categories, how="vertical_relaxed"), "p", ("attributes",), least)
+    table = table.with_columns(reach=0.5 + (pl.col("other_groups") - 0.5).abs())
     table = rounded(table, ("value", "low", "high", "other_groups", "random_order"))
     table = typicality.sort_by_key(table, RECALL, "reading", "attributes", "category", "k")
     return {"recall": table, "groups": pl.concat(groups)}

@@ -112,6 +112,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
                         expected=stats.finite(result.expected),
                         tested_error=stats.finite(result.error),
                         df=len(groups) - 1,
+                        reach=1 + abs(result.expected),
                     )
     return {"rsa": sort_by_key(table.frame(), RSA)}
 

@@ -171,7 +171,7 @@ def _tests(
     ``error``, ``at_margin``: standard error and degrees of freedom for the first and the second
     test.
     """
-    columns: dict[str, Any] = {DF: float(error[1])}
+    columns: dict[str, Any] = {DF: float(error[1]), "reach": 4.0}
     if tested and error[1] > 0:
         columns["p"] = t_p(difference, *error)
         if at_margin[1]:

@@ -54,6 +54,22 @@ def test_check_reports_problems_of_all_sections_at_once(project):
         assert problem in message
 
 
+def test_check_refuses_permutations_with_which_no_test_can_be_significant(project):
+    # two languages, parts of speech, nine contrasts, three sentiments: .05 / 108 is 1 / 2160
+    def spoil(params):
+        model = {"id": "a/b", "revision": "f" * 40, "languages": ["en", "es", "cs"]}
+        params["models"] = {"mine": model}
+        for probe in ("associations", "subgroups"):
+            params["assignments"][probe].append("mine")
+        params["analysis"]["subgroups"]["n_permutations"] = 2158
+
+    (problem,) = problems(project, spoil)
+    assert "analysis.subgroups.n_permutations" in problem
+    assert {"2158", "2159", "108"} <= {word.strip(";") for word in problem.split()}
+    changed(project, lambda params: params["analysis"]["subgroups"].update(n_permutations=2159))
+    check()
+
+
 def test_check_models_of_wrong_shape_are_one_problem(project):
     (problem,) = problems(project, lambda params: params.update(models=[{"id": "x"}]))
     assert "models: needs entries" in problem

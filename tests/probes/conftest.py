@@ -80,7 +80,7 @@ def little(tree):
     tree["analysis"]["lexicon_evaluation"] |= {"n_bootstrap": 100, "n_permutations": 99}
     tree["probes"]["representations"]["languages"] = ["en", "fr"]
     grid = {"l1": [0.0, 1e-3], "posterior": [0.1, 10.0], "seeds": [1]}
-    tree["analysis"]["latent"] |= grid | {"steps": 20, "n_bootstrap": 20, "n_permutations": 19}
+    tree["analysis"]["latent"] |= grid | {"steps": 20, "n_bootstrap": 20}
     tree["datasets"]["lexica"] |= {"languages": ["en", "fr"], "seeds": [1], "steps": 60}
     least = tree["validation"]["lexica"]["rows_min"]
     tree["validation"]["lexica"]["rows_min"] = {"en": least["en"], "fr": least["fr"]}

@@ -23,7 +23,7 @@ PARAMS = sentiment.Params(
     n_bootstrap=100,
 )
 POSITIVE, NEGATIVE, NEUTRAL = range(3)
-FAITHFUL, CORRECTED = DEVIATIONS[1:]
+FAITHFUL = DEVIATIONS[1]
 
 
 class Study(associated.Study):
@@ -148,6 +148,20 @@ def test_run_test_of_words_is_fishers(study):
         )
 
 
+def test_run_published_lexicon_has_neutral_words(study):
+    # in the released file, positive or negative is the largest q of every word
+    released = {"good": (0.676, 0.1575, 0.1665), "new": (0.4289, 0.2786, 0.2925)}
+    released["bad"] = (0.2845, 0.5035, 0.212)
+    study.write("one", "en", ["good new"] * 4 + ["bad new"] * 4, "mmmmwwww")
+    for config, lexicon, base in (
+        ("en", "combined", {"positive": 0.666667, "negative": 0.333333}),
+        ("published", "published", dict.fromkeys(SENTIMENTS, 0.333333)),
+    ):
+        study.lexicon(released, config)
+        shares = study.run("one", lexicon=lexicon)["shares"].filter(gender="male")
+        assert dict(shares.select("sentiment", "base").rows()) == base
+
+
 def eta(values, q):
     """``values`` has for each word and gender three deviations."""
     return pl.DataFrame(
@@ -171,27 +185,14 @@ def test_by_latent_faithful_pairs_and_argmax():
         ("c", 1): (2.0, 0.0, 0.0),
         ("d", 1): (9.0, 9.0, 9.0),
     }
-    pairs = by_latent(eta(values, q), FAITHFUL, "pairs", PARAMS, {})
+    pairs = by_latent(eta(values, q), "pairs", PARAMS, {}, "en")
     # of men the pairs a negative and b positive; of women c positive and b neutral
     assert pairs.hits.tolist() == [[1, 1, 0], [1, 0, 1]]
     assert pairs.candidates == 9
-    words = by_latent(eta(values, q), FAITHFUL, "argmax", PARAMS, {})
+    words = by_latent(eta(values, q), "argmax", PARAMS, {}, "en")
     # men: a, positive, and b, negative; women: c, neutral, and b, negative
     assert words.hits.tolist() == [[1, 1, 0], [0, 1, 1]]
     assert words.candidates == 3
-
-
-def test_by_latent_corrected_takes_contrasts_without_levels():
-    q = {"a": (0.7, 0.2, 0.1), "b": (0.1, 0.8, 0.1), "c": (0.1, 0.1, 0.8)}
-    values = {("a", 0): (3, 3, 3), ("b", 0): (2, 1, 0), ("c", 0): (0, 0, 0)}
-    values |= {("a", 1): (3, 3, 4), ("b", 1): (0, 0, 1), ("c", 1): (0, 2, 0)}
-    rng = np.random.default_rng(SEED)
-    level = rng.normal(0, 2, (2, 3))  # of a gender and sentiment
-    for lift in (0, 1):
-        lifted = {(w, g): np.add(three, lift * level[g]) for (w, g), three in values.items()}
-        found = by_latent(eta(lifted, q), CORRECTED, "argmax", PARAMS, {})
-        # two of three words: men's b, then a, which have the largest of women too; c, a
-        assert found.hits.tolist() == [[1, 1, 0], [1, 0, 1]]
 
 
 def test_run_latent_rankings_have_no_test(study):
@@ -205,24 +206,21 @@ def test_run_latent_rankings_have_no_test(study):
         rows += [row | {"sentiment": s, "q": x} for s, x in zip(SENTIMENTS, q[word], strict=True)]
     study.latent("one", rows)
     found = study.run("one", top_k=1)
-    for deviation in (FAITHFUL, CORRECTED):
-        shares = (
-            found["shares"]
-            .filter(deviation=deviation, reading="argmax")
-            .filter(pl.col("value") * pl.col("top_k") == 1)
-        )
-        assert set(shares.select("gender", "sentiment").rows()) == {
-            ("male", "positive"),
-            ("female", "negative"),
-        }
+    shares = (
+        found["shares"]
+        .filter(deviation=FAITHFUL, reading="argmax")
+        .filter(pl.col("value") * pl.col("top_k") == 1)
+    )
+    assert set(shares.select("gender", "sentiment").rows()) == {
+        ("male", "positive"),
+        ("female", "negative"),
+    }
     table = found["differences"]
     assert set(table.filter(deviation="pmi")["test"]) == {"words", "names"}
-    for deviation, readings in ((FAITHFUL, {"pairs", "argmax"}), (CORRECTED, {"argmax"})):
-        part = table.filter(deviation=deviation)
-        assert set(part["test"]) == {"words"}
-        assert set(part["reading"]) == readings
-        for column in ("p", "p_bh", "detectable", "low", "high"):
-            assert part[column].is_null().all()
+    part = table.filter(deviation=FAITHFUL)
+    assert (set(part["test"]), set(part["reading"])) == ({"words"}, {"pairs", "argmax"})
+    for column in ("p", "p_bh", "detectable", "low", "high"):
+        assert part[column].is_null().all()
     (study.inputs.tables("latent", "one") / "latent.parquet").unlink()
     found = study.run("one")
     assert set(found["shares"]["deviation"]) == set(found["differences"]["deviation"]) == {"pmi"}

@@ -131,8 +131,3 @@ def test_fit_rejects_counts(counts):
     table = np.array(counts, dtype=float)
     with pytest.raises(ValueError):
         one(table, np.full((2, 3), np.nan))
-
-
-def test_contrast_three_genders():
-    eta = np.array([[1.0], [2.0], [6.0]])
-    assert latent_model.contrast(eta)[:, 0] == pytest.approx([-3, -1.5, 4.5])

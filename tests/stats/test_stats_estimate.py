@@ -12,6 +12,7 @@ from plumbline.builders.core.schema import Column, Schema
 from plumbline.probes.stats.estimate import (
     DF,
     LEAST,
+    REACH,
     TESTED_ERROR,
     Estimate,
     Table,
@@ -114,6 +115,13 @@ def test_with_detectable_is_at_the_level_of_bonferroni():
     table = with_detectable(adjusted(pl.DataFrame([ROW] * 40)), 0.95)
     expected = 0.1 * (norm.isf(0.025 / 40) + norm.ppf(0.8))
     assert table["detectable"].to_list() == pytest.approx([expected] * 40, abs=1e-6)
+
+
+def test_with_detectable_impossible_effect_is_null():
+    one = with_detectable(pl.DataFrame([ROW]), 0.95)["detectable"].item()
+    for reach, possible in ((one + 1e-6, True), (one - 1e-6, False)):
+        table = with_detectable(pl.DataFrame([ROW | {REACH: reach}]), 0.95)
+        assert table["detectable"].is_not_null().item() == possible
 
 
 def test_with_detectable_without_numbers_is_null():

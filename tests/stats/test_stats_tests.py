@@ -8,7 +8,7 @@ from math import comb
 
 import numpy as np
 import pytest
-from scipy.stats import fisher_exact
+from scipy.stats import fisher_exact, hypergeom
 from scipy.stats import permutation_test as scipy_permutation_test
 
 from plumbline.probes.stats import tests as permutation
@@ -20,6 +20,7 @@ from plumbline.probes.stats.tests import (
     of_members,
     permutation_test,
     permuted_sums_p,
+    tail_of_sum,
     two_tailed,
 )
 
@@ -203,10 +204,35 @@ def test_permuted_sums_p_within_strata_by_enumeration():
         assert p[0] == pytest.approx([np.mean(far)] * 2, abs=0.02)
 
 
-def test_permuted_sums_p_is_never_zero():
+def test_permuted_sums_p_can_be_below_one_in_the_number_of_permutations():
     times = np.array([[[50, 0, 50]]])
     p = permuted_sums_p(times, np.array([[100, 0]]), np.array([[50, 50]]), 999, SEED_SUMS)
-    assert 1 / comb(100, 50) < p[0, 0] == p[0, 1] == 1 / 1000
+    # of all halves of 100 units, two are as extreme
+    assert p[0] == pytest.approx([2 / comb(100, 50)] * 2, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("ones", "size", "least"), [(400, 10_000, 150), (20_000, 10_000, 4300), (5, 9000, 4)]
+)
+def test_tail_of_sum_agrees_with_hypergeometric(ones, size, least):
+    exact = hypergeom.sf(least - 1, 50_000, ones, size)
+    times = np.array([[50_000 - ones, ones]]), np.array([size])
+    for value in (1, 2):  # sums of even values are even
+        found = tail_of_sum(*times, np.array([0, value]), value * least)
+        assert found == pytest.approx(exact, rel=0.02)
+    assert tail_of_sum(*times, np.array([0, 1]), ones + 1) == 0
+
+
+def test_tail_of_sum_two_strata_by_enumeration():
+    times, sizes = np.array([[6, 3, 3, 2], [5, 4, 2, 3]]), (5, 4)
+    strata = [
+        [sum(chosen) for chosen in combinations(np.repeat(range(4), row), size)]
+        for row, size in zip(times, sizes, strict=True)
+    ]
+    sums, values = np.add.outer(*strata), np.arange(4)
+    for least, sign in ((16, 1), (18, 1), (20, 1), (-1, -1)):
+        found = tail_of_sum(times, np.array(sizes), sign * values, least)
+        assert found == pytest.approx((sign * sums >= least).mean(), rel=0.15)
 
 
 def test_permuted_sums_p_of_one_outcome_is_nan():

@@ -112,7 +112,7 @@ def pooled_truth(worlds: Sequence[World], table: pl.DataFrame) -> Iterator[pl.Da
 
 
 def latent_rows(rows: Comparison, world: World) -> None:
-    """Compare words and sentiments of the latent-variable model with planted ones; add discoveries.
+    """Compare words and sentiments of the latent-variable model with planted ones.
 
     Sentiments are compared separately, since the order of words by gender depends neither on
     sentiments nor on the posterior term or the lexicon.
@@ -141,7 +141,6 @@ def latent_rows(rows: Comparison, world: World) -> None:
     if len(fits):
         most = float(fits["kl_word"].to_numpy().max())
         rows.add("divergence", Estimate(most, np.nan, np.nan, len(fits)), "fit")
-    _discoveries(rows, latent, "word, sentiment and gender")
 
 
 def _likeliest(table: pl.DataFrame, shares: pl.DataFrame) -> pl.DataFrame:
@@ -172,48 +171,35 @@ def _sentiment_differences(words: pl.DataFrame) -> pl.DataFrame:
 
 
 def supersense_rows(rows: Comparison, world: World) -> None:
-    """Compare class differences for words ranked by PMI and by the latent-variable contrast."""
+    """Compare class differences for words ranked by PMI."""
     table, pmi = world.read("supersenses", "supersenses"), world.read("pmi", "pmi")
     if table.is_empty() or pmi.is_empty():
         return
     null, smoothed = world.null, pmi.filter(reading="smoothed")
     classes = world.read("supersenses", "words").rename({"supersense": "class"})
     table = table.filter(pl.col("supersense").is_in(classes["class"].unique().implode()))
-    table = table.filter(first="female", second="male")
-    for deviation in ("pmi", "latent contrast"):
-        rows_of_deviation = table.filter(deviation=deviation)
-        true: dict[tuple[str, ...], float] = {}
-        keys = ["pos", "sentiment", "words_first", "words_second"]
-        for pos, sentiment, *sizes in (
-            rows_of_deviation.select(keys).unique(maintain_order=True).iter_rows()
-        ):
-            words = true_pmi(world, smoothed.filter(pos=pos))
-            # `all` includes words of any sentiment whose PMI is above 0
-            counted = (
-                pl.col("value") > 0 if sentiment == "all" else pl.col("sentiment") == sentiment
-            )
-            parts = classes.filter(pos=pos).select("word", "class", "share")
-            size = ("female", "male")
-            planted = class_differences(words.filter(counted), parts, max(sizes), *size)
-            true |= {(pos, sentiment, name): 0.0 if null else x for name, x in planted.items()}
-        if not len(rows_of_deviation):
-            continue
-        compared = with_true(rows_of_deviation, true, ("pos", "sentiment", "supersense"))
-        expected, measured = (compared[column].to_numpy() for column in ("true", "value"))
-        decided = (expected != 0) & (measured != 0)
-        key = {"cluster": "class", "item": deviation}
-        if not null:
-            rows.order(expected, measured, **key)
-            rows.signs(expected[decided], measured[decided], **key)
-        if deviation == "pmi":  # the contrast has no intervals over names
-            rows.coverage(compared, **key)
-        rows.discoveries(compared["p"], "discoveries", **key)
-        bonferroni = compared["p_bonferroni"]
-        if null:  # with planted effects, only one class in thirty is significant
-            any_significant = any(bonferroni <= LEVEL)
-            rows.share("any_discovery", [any_significant], "world", item=deviation)
-        else:
-            rows.discoveries(bonferroni, "discoveries_bonferroni", **key)
+    table = table.filter(first="female", second="male", deviation="pmi")
+    true: dict[tuple[str, ...], float] = {}
+    keys = ["pos", "words_first", "words_second"]
+    for pos, *sizes in table.select(keys).unique(maintain_order=True).iter_rows():
+        words = true_pmi(world, smoothed.filter(pos=pos)).filter(pl.col("value") > 0)
+        parts = classes.filter(pos=pos).select("word", "class", "share")
+        planted = class_differences(words, parts, max(sizes), "female", "male")
+        true |= {(pos, name): 0.0 if null else x for name, x in planted.items()}
+    compared = with_true(table, true, ("pos", "supersense"))
+    expected, measured = (compared[column].to_numpy() for column in ("true", "value"))
+    decided = (expected != 0) & (measured != 0)
+    key = {"cluster": "class", "item": "pmi"}
+    if not null:
+        rows.order(expected, measured, **key)
+        rows.signs(expected[decided], measured[decided], **key)
+    rows.coverage(compared, **key)
+    rows.discoveries(compared["p"], "discoveries", **key)
+    bonferroni = compared["p_bonferroni"]
+    if null:  # with planted effects, only one class in thirty is significant
+        rows.share("any_discovery", [any(bonferroni <= LEVEL)], "world", item="pmi")
+    else:
+        rows.discoveries(bonferroni, "discoveries_bonferroni", **key)
 
 
 def cluster_rows(rows: Comparison, world: World) -> None:

@@ -31,15 +31,10 @@ if TYPE_CHECKING:
 
 NUMBER = len(SENTIMENTS)
 Q = tuple(f"q_{sentiment}" for sentiment in SENTIMENTS)
-DEVIATIONS = ("pmi", "latent-faithful", "latent-corrected")  # quantities by which words are ranked
+DEVIATIONS = _, FAITHFUL = "pmi", "latent-faithful"  # quantities by which words are ranked
 READINGS = ("pairs", "argmax")  # the ranked units, and how their sentiments are counted
-LATENT = (
-    ("latent-faithful", "pairs"),
-    ("latent-faithful", "argmax"),
-    ("latent-corrected", "argmax"),
-)
 NEUTRAL = SENTIMENTS.index("neutral")
-ROUNDING = 6  # decimals of contrasts, equal to those in tables so that ties remain ties
+MAJORITY = 0.5  # minimum probability of a sentiment other than neutral in the published lexicon
 MARKS = re.compile("[\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06ed]")  # vowel marks of Arabic
 YO = str.maketrans("\u0451\u0401", "\u0435\u0415")
 
@@ -90,6 +85,17 @@ class Lexicon(Params):
             keys = (*written, *map(bare, written))
             rows.append(next((listed[key] for key in keys if key in listed), none))
         return np.array(rows).reshape(-1, NUMBER)
+
+    def classes(self, q: NDArray[np.float64], language: str) -> NDArray[np.int64]:
+        """Return the sentiment of each word: the most probable one, or neutral in case of a tie.
+
+        In the published lexicon, neutral is not the most probable sentiment of any word. There, a
+        word is neutral unless positive or negative has a probability above :data:`MAJORITY`.
+        """
+        classes = argmax(q)
+        if self.lexicon == PUBLISHED and language == OF:
+            classes[q.max(axis=1) <= MAJORITY] = NEUTRAL
+        return classes
 
 
 class TopWords(Lexicon, Resampling):
@@ -152,8 +158,8 @@ def tested(base: NDArray[Any]) -> NDArray[np.intp]:
     return present[: max(len(present) - 1, 0)] if len(present) < NUMBER else present
 
 
-def by_pmi(lists: Named, q: NDArray[np.float64], how: TopWords) -> Ranking | None:
-    """Rank words by smoothed PMI over distinct names, and count their most probable sentiments.
+def by_pmi(lists: Named, q: NDArray[np.float64], how: TopWords, language: str) -> Ranking | None:
+    """Rank words by smoothed PMI over distinct names, and count their sentiments.
 
     Returns None if no word has a known sentiment, or only one gender occurs.
 
@@ -162,7 +168,7 @@ def by_pmi(lists: Named, q: NDArray[np.float64], how: TopWords) -> Ranking | Non
     has_q = np.flatnonzero(~np.isnan(q).any(axis=1))
     if not len(has_q) or len(lists.labels) < 2:
         return None
-    classes, size = argmax(q[has_q]), how.size(len(has_q))
+    classes, size = how.classes(q[has_q], language), how.size(len(has_q))
     matrix = lists.matrix.tocsc()[:, has_q].tocsr()
     ranked = shares.NameShares(matrix, lists.genders, classes, size, NUMBER, how.smoothing)
     permuted = None
@@ -182,17 +188,14 @@ def by_pmi(lists: Named, q: NDArray[np.float64], how: TopWords) -> Ranking | Non
 
 
 def by_latent(
-    table: pl.DataFrame, deviation: str, reading: str, how: TopWords, names: dict[int, int]
+    table: pl.DataFrame, reading: str, how: TopWords, names: dict[int, int], language: str
 ) -> Ranking | None:
     """Rank words, or pairs of word and sentiment, by deviations of the latent-variable model.
 
     ``table``: rows of the table ``latent`` for one language and part of speech.
-    ``deviation``, ``reading``: one of the pairs in :data:`LATENT`. ``latent-faithful`` selects the
-    largest deviations: either (word, sentiment) pairs, each of which counts for its sentiment
-    (``pairs``), or words by the largest of their three deviations, each of which counts for its
-    most probable sentiment under q (``argmax``). ``latent-corrected`` selects the words with the
-    largest contrast between genders, averaged over sentiments: the level of a sentiment and gender
-    cancels.
+    ``reading``: the largest deviations are either those of (word, sentiment) pairs, each of which
+    counts for its sentiment (``pairs``), or those of words by the largest of their three
+    deviations, each of which counts for its sentiment in the lexicon (``argmax``).
     ``names``: number of distinct names of each gender.
     """
     genders = tuple(code for code, gender in enumerate(GENDERS) if gender in table["gender"])
@@ -205,16 +208,12 @@ def by_latent(
     complete = ~np.isnan(q).any(axis=1)
     if not complete.any():
         return None
-    eta, q = eta[:, complete], q[complete]
-    if deviation == "latent-corrected":
-        mean = eta.mean(axis=2)
-        others = (mean.sum(axis=0) - mean) / (len(genders) - 1)
-        deviations, classes = np.round(mean - others, ROUNDING), argmax(q)
-    elif reading == "argmax":
-        deviations, classes = eta.max(axis=2), argmax(q)
+    eta, classes = eta[:, complete], how.classes(q[complete], language)
+    if reading == "argmax":
+        deviations = eta.max(axis=2)
     else:
         deviations = eta.reshape(len(genders), -1)
-        classes = np.tile(np.arange(NUMBER), len(q))
+        classes = np.tile(np.arange(NUMBER), len(classes))
     size = how.size(len(classes))
     chosen = classes[shares.largest(deviations, size)]
     return Ranking(
@@ -245,8 +244,7 @@ def difference_rows(ranking: Ranking, confidence: float) -> Iterator[dict[str, A
 
     Rankings by the latent-variable model have neither tests nor intervals. The frequency of a
     sentiment within a gender is a separate parameter: eta is normalised within each sentiment and
-    gender, so the level of deviations differs between sentiments even if no word differs, and L1
-    shrinks the contrasts of words more for some sentiments than for others.
+    gender, so the level of deviations differs between sentiments even if no word differs.
     """
     if not {MALE, FEMALE} <= set(ranking.genders):
         return
@@ -261,10 +259,10 @@ def difference_rows(ranking: Ranking, confidence: float) -> Iterator[dict[str, A
         if replicates is None:
             by_words = Estimate(value, np.nan, np.nan, by_words.n)
         p = fisher_p(hits[None], np.full(2, size))[0, 0] if has_test else None
-        yield by_words.row(test="words", p=p, sentiment=SENTIMENTS[s])
+        yield by_words.row(test="words", p=p, sentiment=SENTIMENTS[s], reach=1.0)
         if replicates is not None and permuted is not None:
             sampled, null = (x[:, m, s] - x[:, f, s] for x in (replicates, permuted))
             ends = shares.symmetric(sampled, value, confidence, -1.0)
             by_names = Estimate(value, *ends, ranking.names[MALE] + ranking.names[FEMALE])
             p = float(permutation_p(value, null)) if has_test else None
-            yield by_names.row(test="names", p=p, sentiment=SENTIMENTS[s])
+            yield by_names.row(test="names", p=p, sentiment=SENTIMENTS[s], reach=1.0)

@@ -424,28 +424,6 @@ def permute_counts(
     return np.concatenate(blocks, axis=2)
 
 
-def permute_names(
-    counts: Counts, chosen: NDArray[np.intp], n_permutations: int, seed: int
-) -> Floats:
-    """Count lists after permuting gender labels over names; a name keeps its labels together.
-
-    A name has one label per person. Since lists depend only on the name, one person's list
-    represents all people with that name.
-
-    Returns
-    -------
-    (permutations, words, groups) array
-    """
-    persons = np.flatnonzero(counts.seen)
-    names = counts.persons.names[persons]
-    _, first, name = np.unique(names, return_index=True, return_inverse=True)
-    labels = np.zeros((len(first), len(counts.genders)))
-    np.add.at(labels, (name, counts.groups()[persons]), 1)
-    by_word = counts.matrix[persons[first]][:, chosen].T.tocsr()
-    rng = np.random.default_rng(seed)
-    return np.stack([by_word @ labels[rng.permutation(len(first))] for _ in range(n_permutations)])
-
-
 def by_name(source: Lists, path: Path, min_count: int) -> Named | None:
     """Return one model's lists by name and gender, or None if no word is in enough lists.
 
