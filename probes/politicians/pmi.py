@@ -76,7 +76,19 @@ SCHEMAS = {
         Column("members", "string", "names of the group's models with outputs in the language"),
         *CELL,
     ),
-    "differences": Schema.keyed((*POOLED, READING), *estimates(cluster="name", method=METHOD)),
+    "differences": Schema.keyed(
+        (*POOLED, READING),
+        Column(
+            "rank",
+            "int64",
+            "rank by the absolute difference among the words of the group, language, part of "
+            "speech, unit and reading; in `plug-in`, words that one gender never gets rank first",
+            minimum=1,
+        ),
+        Column("count_female", "int64", "`count` of women, as in `pooled`", minimum=0),
+        Column("count_male", "int64", "`count` of men, as in `pooled`", minimum=0),
+        *estimates(cluster="name", method=METHOD),
+    ),
 }
 
 
@@ -218,8 +230,10 @@ def differences(sample: Sample, params: Params, **constants: str | int) -> pl.Da
 
     Stańczak et al. (2023), Table 3, show the 15 adjectives with the largest differences. The word's
     overall share cancels, so that the difference is the log-ratio of its shares in the lists of
-    women and men. For words that one gender's lists do not contain, the plug-in difference is
-    infinite, and therefore null. The table is empty unless both women and men have lists.
+    women and men. For words that are in the lists of only one gender, the plug-in difference is
+    infinite: it is null, and these words rank first, by their share in that gender's lists. Words
+    that are in the lists of neither have no difference and rank last. The table is empty unless
+    both women and men have lists.
 
     ``constants``: columns with the same value in all rows.
     """
@@ -234,11 +248,26 @@ def differences(sample: Sample, params: Params, **constants: str | int) -> pl.Da
             return np.asarray(shares[:, 0] - shares[:, 1])
 
     noisy = smoothed(draws.bayesian, params.smoothing, params.seed, draws.merged)
-    numbers = []
-    added = np.asarray(counts.distinct + params.smoothing, dtype=np.float64)
-    for seen, replicates in ((counts.lists.astype(np.float64), draws.ordinary), (added, noisy)):
+    numbers, lists, order = [], [], []
+    for table, smoothing, replicates in (
+        (counts.lists, 0.0, draws.ordinary),
+        (counts.distinct, params.smoothing, noisy),
+    ):
         limits = percentiles(differ(replicates)[: len(chosen)], params.confidence)
-        numbers.append([differ(seen)[chosen], *limits])
-    table = sample.rows({"reading": OF_PMI}, np.stack(numbers, axis=-1), **constants)
-    size = pl.col("value").abs().fill_null(-1)
-    return table.sort("reading", -size, maintain_order=True)  # sorts plug-in before smoothed
+        values = differ(np.asarray(table + smoothing, dtype=np.float64))[chosen]
+        estimate = np.stack([values, *limits])
+        lists.append(table[chosen][:, sides])
+        estimate[:, ~lists[-1].any(axis=1)] = np.nan
+        numbers.append(estimate)
+        share = (lists[-1] / table[:, sides].sum(axis=0)).max(axis=1)
+        ranked = np.lexsort((-share, -np.abs(estimate[0])))  # nan is last
+        order.append(np.argsort(ranked) + 1)
+    counted = np.stack(lists, axis=1)
+    return sample.rows(
+        {"reading": OF_PMI},
+        np.stack(numbers, axis=-1),
+        rank=np.stack(order, axis=-1),
+        count_female=counted[..., 0],
+        count_male=counted[..., 1],
+        **constants,
+    ).sort("reading", "rank")

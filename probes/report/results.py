@@ -112,8 +112,8 @@ def facets(frame: pl.DataFrame, key: Sequence[str]) -> list[str]:
 
 
 def _by_p(frame: pl.DataFrame) -> pl.DataFrame:
-    """Sort rows by p, then by the absolute value of the estimate, the largest first."""
-    order = [pl.col("p")] if "p" in frame.columns else []
+    """Sort rows by rank or p, if any, then by the size of the estimate, the largest first."""
+    order = [pl.col(name) for name in ("rank", "p") if name in frame.columns]
     order += [-pl.col("value").abs()] if "value" in frame.columns else []
     return frame.sort(order, nulls_last=True, maintain_order=True) if order else frame
 

@@ -169,7 +169,14 @@ SCHEMAS = {
     "answers": Schema.keyed(
         (*PLACE, AXIS_OR_NONE, STATEMENT, WHOSE),
         Column("reversed", "bool", "whether agreeing is against the value"),
-        _number("rating", "rating from 1 to 5, never reversed", minimum=1, maximum=5),
+        _number(
+            "rating",
+            "rating from 1 to 5, never reversed; null if neither the response nor the calibration "
+            "deviates from the line, as for constant responses",
+            nullable=True,
+            minimum=1,
+            maximum=5,
+        ),
     ),
     "points": Schema.keyed(
         (

@@ -150,3 +150,38 @@ def test_run_namesakes_are_people_and_one_name(study):
     assert row["value"] == pytest.approx(log(1.5 * 7 / (2 * 2)), abs=1e-6)
     # one man's name and four women's: 1 of the 5 ways to be the man
     assert row["p"] == pytest.approx(1 / 5, rel=1e-5)
+
+
+@pytest.mark.parametrize("lemma", ["{}", "one"])
+def test_run_word_twice_in_a_list_is_refused(study, lemma):
+    study.lemma = lemma
+    study.write("en", {"ADJ": ["kind calm", "kind odd odd", "calm odd"]}, "mww")
+    with pytest.raises(UserError, match="'odd'"):
+        study.run()
+
+
+def test_run_more_bearers_of_a_name_change_only_plug_in(study):
+    lists = random_lists(np.random.default_rng(SEED), 12)
+    names = [f"Name {i}" for i in range(12)]
+    study.write("en", {"ADJ": lists}, "mw" * 6, names)
+    alone = study.run()
+    study.write(
+        "en", {"ADJ": lists + lists[:1] * 300}, "mw" * 6 + "m" * 300, names + names[:1] * 300
+    )
+    crowded = study.run()
+    assert crowded.filter(reading="smoothed").equals(alone.filter(reading="smoothed"))
+    assert not crowded.filter(reading="plug-in")["value"].equals(
+        alone.filter(reading="plug-in")["value"]
+    )
+    assert crowded.filter(reading="plug-in")["p"].null_count() == len(crowded) / 2
+
+
+@pytest.mark.parametrize(("first", "p"), [("a b", None), ("a", 1 / 4)])
+def test_run_p_compares_lists_of_one_length(study, first, p):
+    # men list two words and women one; with the first man's list as short as those of the women,
+    # only he has `a` among the four names with one word: 1 of 4 ways
+    lists = [first, "a b", "a c", "b", "c", "b"]
+    study.write("en", {"ADJ": lists}, "mmmwww")
+    row = study.cells()["en", "a", "m", "smoothed"]
+    assert row["p"] == (p if p is None else pytest.approx(p, rel=1e-5))
+    assert row["low"] < row["value"] < row["high"]

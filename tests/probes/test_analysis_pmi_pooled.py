@@ -85,14 +85,23 @@ def test_differences_worked_by_hand(studies):
     assert studies.run("differences").is_empty()
 
 
-def test_differences_word_that_no_man_has_is_last(studies):
-    studies.write("en", {m: {"ADJ": ["a b", "a b", "b c", "b c"]} for m in "ab"}, "wwmm")
+def test_differences_words_of_one_gender_rank_first(studies):
+    # a: only women; f: only men, two of whom have one name; c: only somebody non-binary
+    lists = {m: {"ADJ": ["a b", "a b", "a b", "a d", "b d", "f d", "f d", "c d"]} for m in "ab"}
+    studies.write("en", lists, "wwwwmmmx", [*"ABCDEF", "F", "G"])
     found = studies.run("differences", groups={"one": ["a"]}).filter(unit="form")
-    plain, smoothed = (found.filter(reading=r) for r in ("plug-in", "smoothed"))
-    assert plain["word"][0] == "b"
-    assert plain.filter(word="a")["value"][0] is None
-    value = smoothed.filter(word="a")["value"][0]
-    assert value == pytest.approx(log(2.5 / 0.5), abs=1e-6)
+    columns = ["word", "rank", "count_female", "count_male", "value"]
+    plain = found.filter(reading="plug-in").select(columns).rows()
+    assert plain[:2] == [("a", 1, 4, 0, None), ("f", 2, 0, 2, None)]  # shares 4 of 8, 2 of 6
+    assert [row[:4] for row in plain[2:]] == [("d", 3, 1, 3), ("b", 4, 3, 1), ("c", 5, 0, 0)]
+    values = [log(1 / 8 / (3 / 6)), log(3 / 8 / (1 / 6))]
+    assert [row[4] for row in plain[2:4]] == pytest.approx(values, abs=1e-6)
+    # half an entry more for each of five words: 8 of women and 4 of men's distinct names
+    smoothed = found.filter(reading="smoothed").rows_by_key("word", named=True, unique=True)
+    assert [smoothed["f"][name] for name in columns[2:4]] == [0, 1]
+    assert smoothed["a"]["value"] == pytest.approx(log(4.5 / 10.5 / (0.5 / 6.5)), abs=1e-6)
+    assert smoothed["c"]["value"] is smoothed["c"]["low"] is None
+    assert sorted(row["rank"] for row in smoothed.values()) == [1, 2, 3, 4, 5]
 
 
 def test_pooled_all_leaves_worlds_out(studies):

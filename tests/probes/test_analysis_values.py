@@ -281,6 +281,18 @@ def test_standing_counts_strictly_and_takes_all_where_infection_is_not_known(tmp
     assert table.filter(gender="masculine").is_empty()  # no man answered
 
 
+def test_run_constant_model_has_no_rating_and_no_percentile(copy):
+    path = copy.outputs("agreement", "m") / "xx/00000.parquet"
+    constant = {"agree_nats": pl.lit(-2.0), "disagree_nats": pl.lit(-3.0)}
+    pl.read_parquet(path).with_columns(**constant).write_parquet(path)
+    found = values.run(copy, PARAMS)
+    for name, table in found.items():  # the tables can be written
+        table.to_arrow().cast(SCHEMAS[name].arrow())
+    for name, column in (("values", "value"), ("standing", "percentile"), ("answers", "rating")):
+        faithful = found[name].filter(reading="faithful")
+        assert faithful[column].null_count() == len(faithful) > 0, name
+
+
 def test_baselines_are_those_of_arithmetic(planted):
     _, found = planted
     table = found["baselines"].filter(axis="order")

@@ -58,6 +58,12 @@ def test_section_takes_only_the_columns_that_a_schema_has(tmp_path):
     assert [cells[0] for cells in part.tables[0].rows] == ["b", "a"]  # by size
 
 
+def test_section_ranked_rows_keep_their_ranks(tmp_path):
+    rows = [row("a", 2.0, rank=2), row("b", 0.0, rank=1) | dict.fromkeys(("value", "low", "high"))]
+    (part,) = shown(tmp_path, rows, Column("rank", "int64", "rank by size"))
+    assert [cells[0] for cells in part.tables[0].rows] == ["b", "a"]
+
+
 def test_sortable_key_may_be_named_interval():
     rows = pl.DataFrame([row("a", 2.0, interval="t"), row("b", -3.0, interval="jackknife")])
     table = results.sortable(rows, ["word", "interval"], ["model", "reading"], 9)

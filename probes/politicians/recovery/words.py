@@ -92,8 +92,10 @@ def pooled_rows(rows: Comparison, worlds: Sequence[World]) -> None:
             ratio = contrast(true.rename({"true": "value"}), "word").rename(
                 {"contrast": "log_ratio_nats"}
             )
-            measured = differences.filter(group=group, reading="smoothed").join(ratio, on="word")
-            measured = measured.with_columns(contrast="value", true="log_ratio_nats")
+            measured = differences.filter(group=group, reading="smoothed").drop_nulls("value")
+            measured = measured.join(ratio, on="word").with_columns(
+                contrast="value", true="log_ratio_nats"
+            )
             _compare_contrasts(rows, measured, "female minus male")
             rows.coverage(measured, "word", item="female minus male")
 

@@ -280,7 +280,7 @@ def read_lists(source: Lists, people: People) -> tuple[csr_array, pl.DataFrame, 
     If outputs contain several templates (frames), only the lists of the paper's template are read
     or, if it is missing, those of the model's first template.
 
-    Raises UserError if a folder has no outputs.
+    Raises UserError if a folder has no outputs, or a list contains a form twice.
     """
     persons = pl.LazyFrame({"item": people.items, "person": np.arange(len(people.items))})
     words, frame = pl.col("word", "lemma").cast(pl.Categorical), pl.col("frame")
@@ -296,6 +296,13 @@ def read_lists(source: Lists, people: People) -> tuple[csr_array, pl.DataFrame, 
             rows.select(words, item=ITEM, model=pl.lit(model)).join(persons, on="item").collect()
         )
     table = pl.concat(read).rename({"word": "form"})
+    form = pl.col("form")
+    twice = table.group_by("model", "person").agg(form.filter(form.is_duplicated()).first())
+    for model, person, word in twice.drop_nulls().sort("model", "person").head(1).iter_rows():
+        raise UserError(
+            f"{source.folders[model]}: the list of Q{people.items[person]} contains a word twice "
+            f"({word!r}); run the probe `associations` again"
+        )
     counted = pl.col("lemma" if source.unit == "lemma" else "form")
     texts = pl.col("form", "lemma").cast(pl.String)
     vocabulary = (  # ties between forms, and between lemmas, are broken alphabetically
