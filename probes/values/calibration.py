@@ -50,6 +50,13 @@ class Block(NamedTuple):
         """Return -1 for cells with negated statements and 1 for others, of shape (cells,)."""
         return np.where([form == "negated" for _, form in self.cells], -1.0, 1.0)
 
+    def plain(self) -> Block:
+        """Return the responses to plain statements; a habit of agreeing does not cancel in them."""
+        plain = self.signs > 0
+        cells = [cell for cell, keep in zip(self.cells, plain, strict=True) if keep]
+        agree, disagree = self.agree[..., plain], self.disagree[..., plain]
+        return self._replace(cells=cells, agree=agree, disagree=disagree)
+
 
 def statements(folder: Path) -> pl.DataFrame:
     """Return the statements of all questionnaires.
@@ -201,6 +208,16 @@ def rating(residual: Array, sigma: Array) -> Array:
 def ratings(block: Block, lines: Fit) -> Array:
     """Return the ratings as an array of shape (statements, genders, replicates)."""
     return rating(residuals(block, lines), lines.sigma)
+
+
+def correlation(x: Array, y: Array, weights: Array) -> Array:
+    """Return Pearson's r of arrays of shape (n,), with weights of shape (n, replicates)."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mx, my, xx, yy, xy = (
+            v @ weights / weights.sum(axis=0) for v in (x, y, x * x, y * y, x * y)
+        )
+        draws = (xy - mx * my) / np.sqrt((xx - mx**2) * (yy - my**2))
+    return np.asarray(np.clip(draws, -1, 1), dtype=np.float64)
 
 
 def facing(block: Block, rated: Array) -> Array:

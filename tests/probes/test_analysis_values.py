@@ -10,7 +10,7 @@ from recovering import write_tables
 from scipy.stats import norm
 
 from plumbline.builders.core.errors import UserError
-from plumbline.builders.datasets.survey.responses import INFECTED
+from plumbline.builders.datasets.survey.responses import GENDERS, INFECTED
 from plumbline.probes.controls.measures import NO, SILENT, YES
 from plumbline.probes.site.controls import judged
 from plumbline.probes.values import recovery, values
@@ -55,7 +55,7 @@ def test_tables_have_their_columns_and_keys(planted):
 
 
 def by_hand(inputs, fitted):
-    """Return slopes, sigmas and ratings of trade in feminine and masculine frames, the paper's."""
+    """Return slopes, sigmas, r and ratings of trade in feminine and masculine frames."""
     answers = pl.read_parquet(inputs.outputs("agreement", "m") / "xx/*.parquet")
     own = answers.filter(frame="said", form="plain", method="together").sort("id")
     neutral = own.filter(scale="calibration")
@@ -72,7 +72,8 @@ def by_hand(inputs, fitted):
         err = part["agree_nats"].to_numpy() - a * part["disagree_nats"].to_numpy()
         rated = 4 * norm.cdf(err / sigma) + 1
         against = part["id"].str.ends_with("-r").to_numpy()
-        found.append((a, sigma, np.where(against, 6 - rated, rated)))
+        r = np.corrcoef(x, y)[0, 1]
+        found.append((a, sigma, r, np.where(against, 6 - rated, rated)))
     return found
 
 
@@ -83,7 +84,7 @@ def test_values_are_those_of_the_formulas_by_hand_for_each_gender(planted, fitte
     table = found["values"].filter(axis="trade", **where)
     lines = found["calibration"].filter(**where)
     means = []
-    for gender, (a, sigma, rated) in zip(WHO, by_hand(inputs, fitted), strict=False):
+    for gender, (a, sigma, r, rated) in zip(WHO, by_hand(inputs, fitted), strict=False):
         (row,) = table.filter(gender=gender).to_dicts()
         means.append(rated.mean())
         assert row["value"] == pytest.approx(rated.mean(), abs=1e-6)
@@ -92,6 +93,9 @@ def test_values_are_those_of_the_formulas_by_hand_for_each_gender(planted, fitte
         told = dict(lines.filter(gender=who).select("measure", "value").iter_rows())
         assert told["slope"] == pytest.approx(a, abs=1e-6)
         assert told["sigma"] == pytest.approx(sigma, abs=1e-6)
+        assert ("correlation" in told) == (fitted == "by gender")
+        if "correlation" in told:
+            assert told["correlation"] == pytest.approx(r, abs=1e-6)
     assert table.filter(gender="both")["value"].item() == pytest.approx(np.mean(means), abs=1e-6)
     assert (table["p"].null_count() == 0) == (fitted == "by gender")
 
@@ -183,11 +187,13 @@ def test_calibration_by_gender_takes_out_what_is_the_same_for_all(tmp_path):
     woman = pl.when(pl.col("gender") == "feminine").then(0.25).otherwise(0.0)
     frame = pl.read_parquet(path)
     frame.with_columns(agree_nats=pl.col("agree_nats") * (1 - woman)).write_parquet(path)
-    where = {"reading": "faithful", "measure": "agreement", "axis": "all"}
-    table = values.run(inputs, PARAMS)["gender"].filter(**where)
-    apart, pooled = table.sort("fitted")["value"].to_list()
-    assert abs(pooled) > 0.5
-    assert abs(apart) < 0.1
+    table = values.run(inputs, PARAMS)["gender"].filter(axis="all")
+    for reading in READINGS:  # women agree more with everything, and value nothing more
+        for measure, shown in (("agreement", True), ("value", False)):
+            told = table.filter(reading=reading, measure=measure).sort("fitted")
+            apart, pooled = told["value"].to_list()
+            assert (pooled > 0.5) == shown
+            assert abs(apart) < 0.1
 
 
 def test_one_who_always_agrees_is_told_by_denials_and_opposites(tmp_path):
@@ -279,6 +285,30 @@ def test_standing_counts_strictly_and_takes_all_where_infection_is_not_known(tmp
     assert 0 < below < 5
     assert row["percentile"] == pytest.approx(2 * min(below, 5 - below) / 5)
     assert table.filter(gender="masculine").is_empty()  # no man answered
+
+
+def test_standing_among_single_answers_differs_from_that_among_means(tmp_path):
+    inputs = convinced(tmp_path, 3)
+    path = inputs.datasets["survey"] / "simulated.parquet"
+    items = pl.col("item").is_in(["order-0", "order-0-r"])
+    frame = pl.read_parquet(path).filter(items, gender=GENDERS.index("female"))
+    extreme = pl.when(pl.col("respondent").rank("dense") % 2 == 0).then(5).otherwise(1)
+    # 5 twice is 5 and 1 in the direction of the value, of which the mean is 3
+    frame.with_columns(answer=extreme.cast(pl.Int32)).write_parquet(path)
+    for row in values.run(inputs, PARAMS)["standing"].to_dicts():
+        assert 1 < row["value"] < 5
+        assert row["value"] != 3
+        assert (row["percentile"], row["percentile_answers"]) == (0, 1)
+
+
+def test_constant_model_has_no_value_and_no_percentile(copy):
+    path = copy.outputs("agreement", "m") / "xx/00000.parquet"
+    same = {"agree_nats": pl.lit(-1.0), "disagree_nats": pl.lit(-1.0)}
+    pl.read_parquet(path).with_columns(**same).write_parquet(path)
+    tables = values.run(copy, PARAMS)
+    assert tables["values"]["value"].count() == 0
+    assert tables["standing"].select("percentile", "percentile_answers").count().row(0) == (0, 0)
+    assert tables["calibration"].filter(measure="correlation")["value"].count() == 0
 
 
 def test_baselines_are_those_of_arithmetic(planted):
