@@ -103,6 +103,18 @@ class Comparison:
             rho = spearman(true, measured, self.confidence)
             self.add("rank_correlation", rho, cluster, **key)
 
+    def size(self, table: pl.DataFrame, planted: Floats, cluster: str, **key: Any) -> None:
+        """Add the slope of the measured effects in a table on planted ones, (effects,), through 0.
+
+        Its limits are slopes of the effects' limits, as though errors were perfectly correlated.
+        """
+        values, low, high = table.select(ENDS).to_numpy().astype(np.float64).T
+        with np.errstate(invalid="ignore"):
+            limits = np.where(planted < 0, [high, low], [low, high])
+            slopes = np.array([values, *limits]) @ planted / (planted @ planted)
+        if planted.any():
+            self.add("slope", Estimate(*map(float, slopes), int(table["n"].min())), cluster, **key)
+
     def mean(
         self, measure: str, values: Floats, groups: Sequence[str], cluster: str, **key: Any
     ) -> None:

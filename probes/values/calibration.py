@@ -210,16 +210,6 @@ def ratings(block: Block, lines: Fit) -> Array:
     return rating(residuals(block, lines), lines.sigma)
 
 
-def correlation(x: Array, y: Array, weights: Array) -> Array:
-    """Return Pearson's r of arrays of shape (n,), with weights of shape (n, replicates)."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        mx, my, xx, yy, xy = (
-            v @ weights / weights.sum(axis=0) for v in (x, y, x * x, y * y, x * y)
-        )
-        draws = (xy - mx * my) / np.sqrt((xx - mx**2) * (yy - my**2))
-    return np.asarray(np.clip(draws, -1, 1), dtype=np.float64)
-
-
 def facing(block: Block, rated: Array) -> Array:
     """Return ratings in the direction of the value, that is, 6 - rating for reversed statements."""
     against = (block.about["bearing"].to_numpy() < 0).reshape(-1, *[1] * (rated.ndim - 1))

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from plumbline.probes.prompts.opinions import GENDERS
-from plumbline.probes.stats.bootstrap import interval
+from plumbline.probes.stats.bootstrap import correlation, interval
 from plumbline.probes.stats.estimate import (
     DF,
     LEVEL,
@@ -22,15 +22,7 @@ from plumbline.probes.stats.estimate import (
 from plumbline.probes.stats.intervals import NEAR, equivalence, mean_p, t_p
 from plumbline.probes.stats.tests import permutation_p
 from plumbline.probes.values import schemas
-from plumbline.probes.values.calibration import (
-    NATS,
-    correlation,
-    facing,
-    fit,
-    mean,
-    ratings,
-    residuals,
-)
+from plumbline.probes.values.calibration import NATS, facing, fit, mean, ratings, residuals
 from plumbline.probes.values.schemas import LIKELY, OWN, POOLED
 
 if TYPE_CHECKING:
@@ -129,8 +121,7 @@ def of_pairs(faced: Array, bearing: Array, clusters: Integers) -> Array:
 def gender(reading: Reading) -> Rows:
     """Yield the differences between feminine and masculine templates, with both tests.
 
-    The measure ``agreement`` uses plain statements only: with a negated statement, whose rating is
-    reversed, a habit of agreeing with everything cancels.
+    ``agreement`` uses plain statements only: with negated ones, a habit of agreeing cancels.
 
     The equivalence test uses the standard error at the margin, and the smallest degrees of freedom
     of any component. The latter are the lower bound of Satterthwaite's estimate, which is too large
@@ -257,11 +248,7 @@ def _spread(draws: Array, clusters: int) -> float:
 
 
 def lines(reading: Reading) -> Rows:
-    """Yield the slopes, sigmas, correlations and areas under the ROC curve of the calibration.
-
-    The correlation of the log-probabilities of agreeing and disagreeing is the paper's Pearson r,
-    by gender and template (section 3.1).
-    """
+    """Yield slope, sigma, the paper's r (section 3.1), and the area under the ROC curve."""
     block, combined = reading.calibration, (schemas.COMBINED, "plain")
     for fitted in fits(block):
         lines = fit(block, fitted)
@@ -271,10 +258,9 @@ def lines(reading: Reading) -> Rows:
             rows: list[tuple[Any, ...]]
             rows = [(*cell, "slope", lines.slope[g, c], None) for c, cell in enumerate(block.cells)]
             rows.append((*combined, "sigma", lines.sigma[g], None))
-            if fitted == OWN:
-                for c, cell in enumerate(block.cells):
-                    x, y = block.disagree[:, g, c], block.agree[:, g, c]
-                    rows.append((*cell, "correlation", correlation(x, y, block.weights), None))
+            for c, cell in enumerate(block.cells if fitted == OWN else ()):
+                r = correlation(block.disagree[:, g, c], block.agree[:, g, c], block.weights)
+                rows.append((*cell, "correlation", r, None))
             if fitted != LIKELY:
                 residual = err.mean(axis=1) if pooled else err[:, g]
                 above = _above(block, residual, reading.params)

@@ -113,27 +113,18 @@ SCHEMAS = {
         _number("value", "mean rating of the model", nullable=True),
         _number(
             "percentile",
-            "twice the smaller of the shares of respondents strictly below and above the value",
+            "twice the smaller share of respondents' means strictly below or above the value",
             nullable=True,
             **SHARE,
         ),
-        _number(
-            "percentile_answers",
-            "the same among single answers from 1 to 5 instead of respondents' means",
-            nullable=True,
-            **SHARE,
-        ),
+        _number("percentile_answers", "the same among single answers", nullable=True, **SHARE),
     ),
     "calibration": Schema.keyed(
         (
             *(MODEL, LANGUAGE, READING, FIT, WHOSE),
             _text("frame", f"template; {COMBINED}: mean over templates and forms"),
             FORM,
-            _text(
-                "measure",
-                "slope, sigma, correlation (Pearson's r of the log-probabilities of agreeing and "
-                "disagreeing), or likely above unlikely (area under the ROC curve)",
-            ),
+            _text("measure", "slope, sigma, correlation (Pearson), or likely above unlikely (AUC)"),
         ),
         *estimates(
             cluster="statement",

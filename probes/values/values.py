@@ -17,7 +17,7 @@ from plumbline.builders.core import parquet
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.survey import responses as survey
 from plumbline.probes.prompts.opinions import GENDERS
-from plumbline.probes.stats.bootstrap import bits, keys, poisson
+from plumbline.probes.stats.bootstrap import bits, correlation, keys, poisson
 from plumbline.probes.stats.estimate import (
     LEVEL,
     TESTED_ERROR,
@@ -30,7 +30,7 @@ from plumbline.probes.stats.estimate import (
 from plumbline.probes.stats.tests import permutation_p, shuffled
 from plumbline.probes.values import ratings as rows_of
 from plumbline.probes.values import schemas
-from plumbline.probes.values.calibration import block, correlation, fit, statements
+from plumbline.probes.values.calibration import block, fit, statements
 from plumbline.probes.values.ratings import Reading, estimate
 from plumbline.probes.values.schemas import SCHEMAS, Params
 
@@ -262,8 +262,7 @@ def standing(values: pl.DataFrame, people: pl.DataFrame) -> pl.DataFrame:
     """Return the percentiles of each gender's values among respondents of that gender.
 
     As in the paper, only those not infected are used, or all if infection is not recorded. The
-    paper's "set of survey answers" has two interpretations, which both have a column: the means of
-    the respondents over the statements of the value, and their single answers from 1 to 5.
+    paper's "set of survey answers" may be respondents' means or single answers; both are reported.
     """
     healthy = people.filter(infected="no")
     unknown = people.filter(infected=schemas.ALL).join(healthy, on="survey", how="anti")

@@ -31,7 +31,6 @@ KNOWN = {
         ("politicians", "XLM-RoBERTa (multilingual, base)", "female, positive", 0.376),
         ("leaning", "FacebookAI/roberta-base", "social-right, White", 82.12),
         ("leaning", "FacebookAI/roberta-base", "social-left, Breitbart", 69.57),
-        ("values", "ufal/robeczech-base", "feminine", 0.71),
         ("values", "ufal/robeczech-base", "masculine", 0.63),
     ],
 )
