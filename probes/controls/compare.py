@@ -109,11 +109,12 @@ class Comparison:
         Its limits are slopes of the effects' limits, as though errors were perfectly correlated.
         """
         values, low, high = table.select(ENDS).to_numpy().astype(np.float64).T
-        with np.errstate(invalid="ignore"):
-            limits = np.where(planted < 0, [high, low], [low, high])
-            slopes = np.array([values, *limits]) @ planted / (planted @ planted)
         if planted.any():
-            self.add("slope", Estimate(*map(float, slopes), int(table["n"].min())), cluster, **key)
+            ends = np.where(planted < 0, [high, low], [low, high])
+            slopes = np.array([values, *ends]) @ planted / (planted @ planted)
+            value, lowest, highest = slopes.tolist()
+            estimate = Estimate(value, lowest, highest, min(table["n"].to_list()))
+            self.add("slope", estimate, cluster, **key)
 
     def mean(
         self, measure: str, values: Floats, groups: Sequence[str], cluster: str, **key: Any

@@ -189,8 +189,7 @@ def test_calibration_by_gender_takes_out_what_is_the_same_for_all(tmp_path):
     table = values.run(inputs, PARAMS)["gender"].filter(axis="all")
     for reading in READINGS:  # women agree more with everything, and value nothing more
         for measure, shown in (("agreement", True), ("value", False)):
-            told = table.filter(reading=reading, measure=measure).sort("fitted")
-            apart, pooled = told["value"].to_list()
+            apart, pooled = table.filter(reading=reading, measure=measure).sort("fitted")["value"]
             assert (pooled > 0.5) == shown
             assert abs(apart) < 0.1
 
@@ -299,8 +298,7 @@ def test_standing_among_single_answers_differs_from_that_among_means(tmp_path):
 
 def test_constant_model_has_no_value_and_no_percentile(copy):
     path = copy.outputs("agreement", "m") / "xx/00000.parquet"
-    same = {"agree_nats": pl.lit(-1.0), "disagree_nats": pl.lit(-1.0)}
-    pl.read_parquet(path).with_columns(**same).write_parquet(path)
+    pl.read_parquet(path).with_columns(pl.col("^.*agree_nats$") * 0 - 1).write_parquet(path)
     tables = values.run(copy, PARAMS)
     assert tables["values"]["value"].count() == tables["standing"]["percentile"].count() == 0
 
