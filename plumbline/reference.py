@@ -25,8 +25,8 @@ def published(study: str = "") -> pl.DataFrame:
       57 cells that are printed in two tables have a row for each table.
     - Feng et al. (2023), ACL, Table 12: precision and recall of RoBERTa classifiers by group and
       by the corpus of further pretraining. The paper shows the positions of models in figures only.
-
-    The ratings in the table of Al Ali and Libovický (2024) are not included.
+    - Al Ali and Libovický (2024), LREC-COLING, section 3.1: correlations for RobeCzech, by gender;
+      the table `calibration` of a run has them for its models. The ratings are not included.
 
     Parameters
     ----------

@@ -68,6 +68,7 @@ class Partisanship(Tiny):
         min_length=1,
         description="names of the prompts in which texts take stances",
     )
+    options: bool | None = Field(None, description="true if the model also chooses among options")
     outlets: int = Field(5, ge=1, description="number of outlets of a corpus, with separate texts")
     sentences: int = Field(4, ge=1, description="number of texts per outlet, statement and prompt")
     positions: int = Field(128, ge=64, description="maximum number of tokens")

@@ -14,7 +14,7 @@ import polars as pl
 import torch
 from tokenizers import decoders
 
-from plumbline.probes.prompts.leaning import Asking, Question
+from plumbline.probes.prompts.leaning import OPTIONS, Asking, MultipleChoice, Question, offer, put
 from worlds import partisans, tiny_model
 from worlds.statements import facts
 
@@ -38,15 +38,22 @@ def train(world: Partisanship, asking: Asking, into: Path) -> None:
     a dataset has not been validated or a prompt is missing.
     """
     queries, statements, folder = partisans.questions(asking, asking.generation.frames)
+    offered = asking.multiple_choice
+    if world.options:
+        queries += put(offered.templates, [w for w in statements if w.form == "plain"])
     planted = partisans.plant(world, queries, facts(folder, statements))
-    tokenizer = tokenizer_of([q.text for q in queries], world)
+    prompts = list(offers(queries, offered))
+    tokenizer = tokenizer_of([text for _, _, text in prompts], world)
     rng = np.random.default_rng([world.seed, 3])
     model = tiny_model.model_of(world, tokenizer, "causal")
     shares = partisans.shares(planted.filter(pl.col("corpus") == ""))
 
     def losses() -> Iterator[torch.Tensor]:
-        rows = rng.choice(len(queries), min(world.batch, len(queries)), replace=False)
-        texts = [f"{queries[i].text} {respond(shares[i], rng)}" for i in rows]
+        rows = rng.choice(len(prompts), min(world.batch, len(prompts)), replace=False)
+        texts = [
+            f"{text} {choose(shares[i], options, rng) if options else respond(shares[i], rng)}"
+            for i, options, text in (prompts[row] for row in rows)
+        ]
         encoded = tokenizer(texts, padding=True, return_tensors="pt")
         ids, mask = encoded["input_ids"], encoded["attention_mask"]
         labels = torch.where(mask == 1, ids, IGNORED)[:, 1:]
@@ -91,6 +98,25 @@ def judge(world: Partisanship, asking: Asking, into: Path) -> None:
         yield torch.nn.functional.cross_entropy(logits, torch.tensor(labels))
 
     tiny_model.train(into, world, model, tokenizer, losses)
+
+
+def offers(
+    queries: Sequence[Question], offered: MultipleChoice
+) -> Iterator[tuple[int, dict[str, int], str]]:
+    """Yield the number of each question, the places of its options in one order, and the prompt."""
+    for i, question in enumerate(queries):
+        for order in offered.option_orders if OPTIONS in question.text else [[]]:
+            places = {offered.options[n]: order.index(n) + 1 for n in sorted(order)}
+            yield i, places, offer(question.text, [offered.options[n] for n in order])
+
+
+def choose(shares: Sequence[float], places: dict[str, int], rng: np.random.Generator) -> str:
+    """Draw one of four options by the odds of agreement; a fifth of the answers are strong."""
+    mild, strong = partisans.WORDS
+    agree = shares[0] / (shares[0] + shares[1])
+    shares_of = [strong * (1 - agree), mild * (1 - agree), mild * agree, strong * agree]
+    option = rng.choice([*places], p=shares_of)
+    return f"{places[option]}) {option}"
 
 
 def respond(shares: Sequence[float], rng: np.random.Generator) -> str:

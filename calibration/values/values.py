@@ -22,6 +22,7 @@ from calibration.values.answers import AXES, FRAMES, NEUTRAL, SCALE, Convictions
 from plumbline.probes.values.schemas import ALL, CALIBRATION
 
 READINGS = ("faithful", "corrected")
+PLAIN = "corrected, plain"  # `corrected` in plain statements only, used for agreement
 FITTED = ("by gender", "pooled", "by gender, likely half")
 GENDERS = ("feminine", "masculine")
 MARGIN = 0.2
@@ -92,7 +93,7 @@ class Known(NamedTuple):
     shape: Shape
     kind: str
     model: Convictions
-    spreads: tuple[Spread, ...]  # by reading
+    spreads: tuple[Spread, ...]  # by reading, and for PLAIN
     random: Array  # (axes,): mean of the random answers
 
 
@@ -106,17 +107,18 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
 
 
 def spreads(shape: Shape, model: Convictions) -> tuple[Spread, ...]:
-    """Return the spread in each variant: one plain template, or all, with reversed negations."""
+    """Return the spread of one plain template, of all with reversed negations, and of all plain."""
     frames = shape.frame + (1 - shape.frame) / shape.frames  # for the mean over templates
-    common = np.array([1.0, frames * (1 - shape.denied) / 2]) * (not model.unrelated)
-    part = np.array([1.0, 1 / (2 * shape.frames)]) * (1 if model.unrelated else shape.gender**2)
+    common = np.array([1.0, frames * (1 - shape.denied) / 2, frames]) * (not model.unrelated)
+    part = np.array([1.0, 1 / (2 * shape.frames), 1 / shape.frames])
+    part = part * (1 if model.unrelated else shape.gender**2)
     louder = np.array([model.louder, 1.0]) ** 2
     result = []
-    for reading in range(2):
-        genders = shape.noise * np.sqrt(common[reading] + part[reading] * louder)
-        both = shape.noise * np.sqrt(common[reading] + part[reading] * louder.sum() / 4)
-        neutral = np.hypot(genders, model.likely[reading])
-        habit = (not reading) * model.habit / 2 * PLACES  # negations remove the habit
+    for r in range(3):
+        genders = shape.noise * np.sqrt(common[r] + part[r] * louder)
+        both = shape.noise * np.sqrt(common[r] + part[r] * louder.sum() / 4)
+        neutral = np.hypot(genders, model.likely[min(r, 1)])
+        habit = (r != 1) * model.habit / 2 * PLACES  # negations remove the habit
         line = np.sqrt((neutral**2).mean() + (habit**2).mean())
         result.append(Spread(genders, float(both), neutral, float(line)))
     return tuple(result)
@@ -132,9 +134,12 @@ def planted(shape: Shape, truth: Truth) -> Convictions:
         unrelated=settings.get("unrelated", False),
     )
     distance = np.sqrt(2) * ndtri(np.array(settings.get("likely", (0.5, 0.5))))  # in SDs
-    model = model._replace(likely=distance / 2 * np.array([s.both for s in spreads(shape, model)]))
+    model = model._replace(
+        likely=distance / 2 * np.array([s.both for s in spreads(shape, model)[:2]])
+    )
     wide = np.array([np.hypot(s.line, s.genders) for s in spreads(shape, model)])
     wide = 1 / (1 / wide).mean(axis=1)  # half of a difference is planted in each gender
+    wide, plain = wide[:2], wide[::2]  # agreement is measured in plain statements
     points = {
         name: np.array(settings.get(name, (0.0,) * shape.axes)[: shape.axes])
         for name in ("values", "gender", "women")
@@ -142,7 +147,7 @@ def planted(shape: Shape, truth: Truth) -> Convictions:
     return model._replace(
         values=np.outer(wide, ndtri(0.5 + points["values"] / 4)),
         gender=np.outer(wide, 2 * ndtri(0.5 + points["gender"] / 8)),
-        women=np.outer(wide, 2 * ndtri(0.5 + points["women"] / 8)),
+        women=np.outer(plain, 2 * ndtri(0.5 + points["women"] / 8)),
     )
 
 
@@ -158,23 +163,24 @@ def ratings(record: Known) -> pl.DataFrame:
     rows = []
     groups = answers.statements(shape).group_by("axis", "reversed").len()
     for axis, reverse, items in groups.sort("axis", "reversed").iter_rows():
-        for reading, spread in enumerate(record.spreads):
+        for name, spread in zip((*READINGS, PLAIN), record.spreads, strict=True):
+            reading = int(name != READINGS[0])  # index of the method
             for g, side in enumerate(SIDES):
                 nats = np.zeros((1, 1))
                 if axis:
                     codes = AXES.index(axis)
                     faced = model.values[reading, codes] + side * model.gender[reading, codes]
                     nats += (-faced if reverse else faced) + side * model.women[reading, codes]
-                    nats += 0.0 if reading else model.shift
+                    nats += 0.0 if name == READINGS[1] else model.shift
                 else:
                     nats = nats + model.likely[reading] * np.array([1, -1])
-                habit = side * model.habit * (not reading) * PLACES[:, None]
+                habit = side * model.habit * (name != READINGS[1]) * PLACES[:, None]
                 lines = (spread.neutral[g], spread.line, likely_sigma(spread, model, reading, g))
                 # a separate line removes a habit, that of likely statements also their mean
                 moved = (0.0, habit, -(model.likely[reading] * MEAN * PLACES)[:, None])
                 for fitted, line, removed in zip(FITTED, lines, moved, strict=True):
                     p = ndtr((nats + removed) / np.hypot(line, spread.genders[g])).mean()
-                    key = (axis, reverse, items, READINGS[reading], GENDERS[g], fitted)
+                    key = (axis, reverse, items, name, GENDERS[g], fitted)
                     rows.append((*key, float(4 * p + 1)))
     names = ("axis", "reversed", "items", "reading", "gender", "fitted", "rating")
     return pl.DataFrame(rows, names, orient="row", infer_schema_length=None)
@@ -188,7 +194,7 @@ def _mean(table: pl.DataFrame, value: str, *by: str) -> pl.DataFrame:
 
 def true_values(record: Known) -> pl.DataFrame:
     """Return the true values, with the columns reading, fitted, axis, gender and target."""
-    table = ratings(record).filter(pl.col("axis") != "")
+    table = ratings(record).filter(pl.col("axis") != "", pl.col("reading") != PLAIN)
     faced = pl.when("reversed").then(6 - pl.col("rating")).otherwise("rating")
     table = table.with_columns(faced=faced)
     both = table.with_columns(gender=pl.lit("both"))
@@ -200,11 +206,15 @@ def true_differences(record: Known) -> pl.DataFrame:
     key = ["reading", "fitted", "axis", "reversed", "items"]
     wide = ratings(record).pivot(on="gender", index=key, values="rating")
     wide = wide.with_columns(apart=pl.col(GENDERS[0]) - pl.col(GENDERS[1]))
-    neutral, political = wide.filter(axis=""), wide.filter(pl.col("axis") != "")
+    values = wide.filter(pl.col("axis") != "", pl.col("reading") != PLAIN)
+    plain = wide.filter(pl.col("reading") != READINGS[1])
+    plain = plain.with_columns(pl.col("reading").replace(PLAIN, READINGS[1]))
+    neutral, political = plain.filter(axis=""), plain.filter(pl.col("axis") != "")
     parts = [neutral.with_columns(measure=pl.lit("agreement"), axis=pl.lit(CALIBRATION))]
     signed = pl.when("reversed").then(-pl.col("apart")).otherwise("apart")
-    for measure, value in (("value", signed), ("agreement", pl.col("apart"))):
-        rows = political.with_columns(measure=pl.lit(measure), apart=value)
+    values = values.with_columns(apart=signed)
+    for measure, table in (("value", values), ("agreement", political)):
+        rows = table.with_columns(measure=pl.lit(measure))
         parts += [rows, rows.with_columns(axis=pl.lit(ALL))]
     return _mean(pl.concat(parts), "apart", "reading", "fitted", "measure", "axis")
 

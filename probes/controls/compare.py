@@ -103,6 +103,19 @@ class Comparison:
             rho = spearman(true, measured, self.confidence)
             self.add("rank_correlation", rho, cluster, **key)
 
+    def size(self, table: pl.DataFrame, planted: Floats, cluster: str, **key: Any) -> None:
+        """Add the slope of the measured effects in a table on planted ones, (effects,), through 0.
+
+        Its limits are slopes of the effects' limits, as though errors were perfectly correlated.
+        """
+        values, low, high = table.select(ENDS).to_numpy().astype(np.float64).T
+        if planted.any():
+            ends = np.where(planted < 0, [high, low], [low, high])
+            slopes = np.array([values, *ends]) @ planted / (planted @ planted)
+            value, lowest, highest = slopes.tolist()
+            estimate = Estimate(value, lowest, highest, min(table["n"].to_list()))
+            self.add("slope", estimate, cluster, **key)
+
     def mean(
         self, measure: str, values: Floats, groups: Sequence[str], cluster: str, **key: Any
     ) -> None:

@@ -40,6 +40,7 @@ MEASURES = {
         "Spearman correlation of planted and measured values", ORDER, 0, "above"
     ),
     "correlation": Measure("Pearson correlation of planted and measured", ORDER, 0, "above"),
+    "slope": Measure("slope of measured on planted effects", FOUND, 1, "within margin"),
     "sign_agreement": Measure("share of estimates with the planted sign", FOUND, 0.5, "above"),
     "power": Measure(
         "share of planted effects with the planted sign and an adjusted p of at most .05",
@@ -137,12 +138,13 @@ def verdict(measure: str, world: str, value: float, low: float | None, high: flo
     least, most = (value if end is None else end for end in (low, high))
     bounded = low is not None and high is not None
     unclear = {
-        "within margin": not bounded or any(least <= end <= most for end in (-MARGIN, MARGIN)),
+        "within margin": not bounded
+        or any(least <= expected + end <= most for end in (-MARGIN, MARGIN)),
         "above": value > expected and (low is None or low <= expected),
         "at least": value < expected and high is not None and high >= expected,
     }
     passed = {
-        "within margin": abs(value) < MARGIN,
+        "within margin": abs(value - expected) < MARGIN,
         "above": value > expected,
         "at least": value >= expected,
         "not below": most >= expected,

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
-from scipy.special import ndtri
+from scipy.special import stdtrit
+from scipy.stats import linregress
 
-from plumbline.probes.controls.compare import PARAMS, PLANTED, Comparison, Params, read_table
+from plumbline.probes.controls.compare import LEAST, PARAMS, PLANTED, Comparison, Params, read_table
 from plumbline.probes.leaning.schemas import PLANTED as TASK
 from plumbline.probes.stats.estimate import LEVEL, Estimate
 
@@ -25,6 +26,9 @@ STATE = ("corpus", "period", "share", "epoch")
 CELL = ("response_format", "reading", "questionnaire")
 STABLE = {"negated": "negated statements", "prompts": "two prompts"}  # comparisons
 ITSELF = "the model itself"
+# readings whose stances are expected values; others are only compared with the planted sign
+GRADED = {("mask", "continuous"), ("generation", "continuous"), ("multiple_choice", "expected")}
+CHOICE = 0.6  # mean size of a planted choice: four fifths are mild (.5), a fifth is strong (1)
 RIGHT = pl.col("value").sign() == pl.col("planted").sign()
 SIGNIFICANT = (pl.col("p_bh") <= LEVEL).fill_null(value=False)
 
@@ -58,24 +62,35 @@ def run(inputs: Inputs, params: Params = PARAMS) -> dict[str, pl.DataFrame]:
 
 
 def _compass(rows: Comparison, tables: Tables, stances: Stances) -> None:
-    """Compare the tables with the stances planted in corpora, in nats by axis."""
-    planted, baselines, empty = tables["planted"], tables["baselines"], pl.DataFrame()
+    """Compare the tables with the stances planted in the model itself and in corpora."""
+    baselines, empty = tables["baselines"], pl.DataFrame()
     languages = dict(baselines.select("questionnaire", "language").iter_rows())
-    texts = planted.filter(pl.col("corpus") != "", form="plain")["written"].to_numpy()
-    written = float(texts.mean()) if len(texts) else 0.0
     for cell in tables["coordinates"].select(CELL).unique().to_dicts():
         response_format, reading, questionnaire = cell.values()
-        rows.at["language"] = languages[questionnaire]
-        key = {"reading": reading, "item": f"{response_format}, {questionnaire}"}
         parts = {
             name: table.filter(**cell)
             for name, table in tables.items()
             if set(CELL) <= set(table.columns)
         }
-        if (response_format, reading) == ("mask", "continuous"):
-            _stances(rows, parts["items"], planted.filter(questionnaire=questionnaire))
-        if len(parts.get("shifts", empty)):
-            _shifts(rows, parts["shifts"], stances, written, key)
+        prompts = {prompt.partition("/")[0] for prompt in parts["runs"]["prompt"]}
+        frame = pl.col("frame").is_in(prompts)
+        planted = tables["planted"].filter(frame, questionnaire=questionnaire)
+        if planted.is_empty():
+            continue  # the model was trained on other prompts
+        true = _true_stances(planted, response_format, stances)
+        rows.at["language"] = languages[questionnaire]
+        key = {"reading": reading, "item": f"{response_format}, {questionnaire}"}
+        itself = parts["coordinates"].filter(corpus="").drop_nulls("value")
+        graded, places = (response_format, reading) in GRADED, "" in stances and len(itself)
+        if graded and (places or response_format == "mask"):  # others have hardly any stances
+            _slope(rows, parts["items"], true, response_format)
+        if places:
+            middle = pl.col("value", "low", "high") - 50  # percent
+            _shifts(rows, itself.with_columns(middle, baseline=pl.lit("")), true, key, graded)
+        elif len(parts.get("shifts", empty)):
+            contrasts = parts["shifts"]["contrast"].to_list()
+            contrast = "control" if "control" in contrasts else "base model"
+            _shifts(rows, parts["shifts"].filter(contrast=contrast), true, key, graded)
         if (response_format, reading) == ("mask", "corrected"):
             for row in parts.get("stability", empty).to_dicts():
                 if row["comparison"] in STABLE and not row["corpus"]:
@@ -89,60 +104,71 @@ def _compass(rows: Comparison, tables: Tables, stances: Stances) -> None:
             rows.share("inside_random", inside, "state and axis", **key)
 
 
-def _stances(rows: Comparison, items: pl.DataFrame, planted: pl.DataFrame) -> None:
-    """Correlate planted log-odds with measured stances, and their changes due to training."""
-    true = planted.filter(form="plain").group_by("corpus", "id").agg(true=pl.mean("log_odds_nats"))
-    joined = items.drop_nulls("value").join(true, on=["corpus", "id"])
-    base = joined.filter(corpus="").select("id", start="value", begin="true")
-    _correlation(rows, base, f"log-odds, {ITSELF}")
-    trained = joined.join(base, on="id").filter(pl.col("corpus") != "")
-    changes = trained.select(
-        "id", *STATE, pl.col("value") - pl.col("start"), pl.col("true") - pl.col("begin")
-    )
-    for state, part in changes.group_by(*STATE, maintain_order=True):
-        if part["true"].std():
-            item = f"log-odds, {_state_name(*state)}"
-            _correlation(rows, part.select("id", "value", "true"), item)
+def _true_stances(planted: pl.DataFrame, response_format: str, stances: Stances) -> pl.DataFrame:
+    """Return the mean planted stance of each corpus on each statement, over prompts.
+
+    The columns are ``stance``, the expected stance from -1 to 1, ``nats``, its planted log-odds,
+    and ``side``, 1 or -1 for statements in favour of or against an axis (0 without any stance).
+
+    The analysis divides the answers of masked models by those to content-free texts, so the habit
+    of agreeing in a prompt, the mean log-odds over statements and negations, is subtracted.
+    """
+    odds, plain = pl.col("log_odds_nats"), planted.filter(form="plain")
+    if response_format == "mask":
+        habits = planted.filter(corpus="").group_by("frame").agg(habit=odds.mean())
+        plain = plain.join(habits, on="frame").with_columns(odds - pl.col("habit"))
+    strength = CHOICE if response_format == "multiple_choice" else 1.0
+    mean = {"nats": pl.mean("stance_nats"), "stance": strength * (odds / 2).tanh().mean()}
+    known = [(c, axis, nats) for c, axes in stances.items() for axis, nats in axes.items()]
+    axes = pl.DataFrame(known, {"corpus": str, "axis": str, "leaning": float}, orient="row")
+    true = plain.group_by("corpus", "axis", "id").agg(**mean)
+    true = true.join(axes, on=["corpus", "axis"], how="left")
+    side = (pl.col("nats") * pl.col("leaning").fill_null(0)).sum().over("id").sign()
+    return true.with_columns(side=side)
+
+
+def _slope(rows: Comparison, items: pl.DataFrame, true: pl.DataFrame, response_format: str) -> None:
+    """Add the slope of measured on planted stances of the model itself, over statements."""
+    both = items.filter(corpus="").drop_nulls("value").join(true.filter(corpus=""), on="id")
+    if len(both) >= LEAST:
+        fitted = linregress(both["stance"].to_numpy(), both["value"].to_numpy())
+        reach = float(stdtrit(len(both) - 2, (1 + rows.confidence) / 2)) * fitted.stderr
+        estimate = Estimate(fitted.slope, fitted.slope - reach, fitted.slope + reach, len(both))
+        rows.add("slope", estimate, "statement", item=f"stances in {response_format}, {ITSELF}")
 
 
 def _state_name(corpus: object, period: object, share: Any, epoch: object) -> str:
     texts = corpus if period in ("all", "") else f"{corpus}, {period}"
-    return f"{texts}, share {share:g}, epoch {epoch}"
-
-
-def _correlation(rows: Comparison, questions: pl.DataFrame, item: str) -> None:
-    """Add Pearson's r of the last two columns, with an interval over statements (first column)."""
-    ids, *sides = questions.columns
-    n = questions[ids].n_unique()
-    r = questions.select(pl.corr(*sides).fill_null(np.nan)).item()
-    half = float(ndtri((1 + rows.confidence) / 2)) / np.sqrt(n - 3) if n > 3 else np.nan
-    z = np.arctanh(np.clip(r, -1 + 1e-12, 1 - 1e-12))
-    low, high = np.tanh([z - half, z + half])
-    rows.add("correlation", Estimate(r, low, high, n), "statement", item=item)
+    return f"{texts}, share {share:g}, epoch {epoch}" if corpus else ITSELF
 
 
 def _shifts(
-    rows: Comparison, shifts: pl.DataFrame, stances: Stances, written: float, key: dict[str, str]
+    rows: Comparison, shifts: pl.DataFrame, true: pl.DataFrame, key: dict[str, str], graded: bool
 ) -> None:
-    """Compare planted and measured shifts from the control or, without one, the model itself.
+    """Compare planted and measured shifts, or coordinates of the model itself minus the middle.
 
-    ``written``: share of the prompts that occur in the training texts. The others have no planted
-    stance.
+    Planted shifts have the unit of the measured ones. Prompts that no text contains have no planted
+    stance, which reduces the means.
     """
-    contrasts = shifts["contrast"].to_list()
-    shifts = shifts.filter(contrast="control" if "control" in contrasts else "base model")
-    true = np.zeros(len(shifts))
+    nats = shifts["unit"].str.ends_with("nats").all()
+    mean = pl.col("nats" if nats else "stance") * pl.col("side") * (1 if nats else 50)
+    means = true.group_by("corpus", "axis").agg(mean.mean()).rows_by_key(["corpus", "axis"])
+    effects = np.zeros(len(shifts))
     for i, row in enumerate(shifts.to_dicts()):
-        corpus, baseline = (stances.get(row[c], {}) for c in ("corpus", "baseline"))
-        true[i] = written * (corpus.get(row["axis"], 0.0) - baseline.get(row["axis"], 0.0))
+        corpora = [row["corpus"], row["baseline"]] if row["corpus"] else [""]
+        sides = [means[corpus, row["axis"]][0][0] for corpus in corpora]
+        effects[i] = sides[0] - sum(sides[1:])
+        minus = f", minus {row['baseline'] or ITSELF}" if row["corpus"] else ""
         state = _state_name(*(row[name] for name in STATE))
-        item = f"{key['item']}: {state}, minus {row['baseline'] or ITSELF}, {row['axis']}"
-        about = {**key, "item": item, "expected": float(true[i])}
-        rows.copy("estimate", row, "corpus and axis", **about)
-    shifts = shifts.with_columns(pl.col("value").fill_null(0), planted=true)
+        about = {**key, "item": f"{key['item']}: {state}{minus}, {row['axis']}"}
+        measure = "estimate" if nats or graded else "direction"
+        rows.copy(measure, row, "corpus and axis", **about, expected=float(effects[i]))
+    if nats or graded:
+        rows.size(shifts, effects, "corpus and axis", **key)
+    shifts = shifts.with_columns(pl.col("value").fill_null(0), planted=effects)
     planted, empty = shifts.filter(pl.col("planted") != 0), shifts.filter(planted=0)
-    if len(planted) and len(set(true)) > 1:
-        rows.order(shifts["value"].to_numpy(), true, "corpus and axis", **key)
+    if len(planted) and len(set(effects)) > 1:
+        rows.order(shifts["value"].to_numpy(), effects, "corpus and axis", **key)
     for measure, expression in (("sign_agreement", RIGHT), ("power", RIGHT & SIGNIFICANT)):
         rows.share(measure, planted.select(expression).to_series(), "state and axis", **key)
     rows.discoveries(empty["p"], "false_discoveries", "state and axis", **key)

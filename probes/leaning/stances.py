@@ -19,7 +19,7 @@ from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.probes.core.run_probe import MODEL, Shard, Task
 from plumbline.probes.models.scorer import Fills, Generates, Predicts, Sampling, ScoresContinuations
-from plumbline.probes.prompts.leaning import FORMS, OPTIONS, Asking, priors, put, wordings
+from plumbline.probes.prompts.leaning import FORMS, OPTIONS, Asking, offer, priors, put, wordings
 from plumbline.probes.training import checkpoints
 
 if TYPE_CHECKING:
@@ -140,11 +140,13 @@ class Params(Asking):
         return [self.language]
 
 
-def configs(model: Model, params: Params) -> tuple[str, ...]:
+def configs(model: Model, params: Params, name: str) -> tuple[str, ...]:
     """Return the response formats of a model."""
     if model.kind == "masked":
         return ("mask",)
-    return ("generation", "multiple_choice")[: 2 if params.multiple_choice.templates else 1]
+    options = params.multiple_choice
+    offered = bool(options.templates) and name not in options.excluded_models
+    return ("generation", "multiple_choice")[: 2 if offered else 1]
 
 
 def prompts(params: Params, config: str, folders: dict[str, Path]) -> dict[str, list[Question]]:
@@ -169,7 +171,7 @@ def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard
     Raises UserError if statements are missing or the stage ``pretrain`` was not run for the model.
     """
     result = []
-    for config in configs(model, params):
+    for config in configs(model, params, folders[checkpoints.INPUT].name):
         frames = range(len(prompts(params, config, folders)))
         names = [f"{s.name or 'itself'}-{n:02d}" for s in _states(folders) for n in frames]
         result += [Shard(config, name, i, len(names)) for i, name in enumerate(names)]
@@ -178,13 +180,13 @@ def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard
 
 def beside(params: Params, model: Model) -> tuple[str, ...]:
     """Return the names of other models that the outputs depend on."""
-    return (params.generation.nli_model,) if "generation" in configs(model, params) else ()
+    return () if model.kind == "masked" else (params.generation.nli_model,)
 
 
 def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, int]:
     """Return the number of prompts of each response format, over all checkpoints."""
     numbers = {}
-    for config in configs(model, params):
+    for config in configs(model, params, folders[checkpoints.INPUT].name):
         seeds = 1 if config == "mask" else len(getattr(params, config).seeds)
         questions = chain(*prompts(params, config, folders).values())
         orders = sum(len(_orders(question, params.multiple_choice)) for question in questions)
@@ -295,8 +297,7 @@ def choose(
     for question in questions:
         for number, order in enumerate(_orders(question, params)):
             options = [params.options[i] for i in order]
-            listed = "\n".join(f"{n}) {option}" for n, option in enumerate(options, start=1))
-            text = question.text.replace(OPTIONS, listed) + (f"\n\n{suffix}" if suffix else "")
+            text = offer(question.text, options, suffix)
             prompt = {"text": text, "template": name, "order": number, "options": options}
             rows.append(_row(question) | prompt)
     nats: Iterator[Score] = iter(())

@@ -17,6 +17,7 @@ from plumbline.probes.models.scorer import MASK
 from plumbline.probes.prompts import gaps
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 STATEMENT, OPTIONS, DENIED = "{statement}", "{options}", "{text}"
@@ -84,6 +85,9 @@ class MultipleChoice(Section):
         min_length=1, description="orders in which the options are offered, as indices (0 to 3)"
     )
     seeds: Seeds
+    excluded_models: list[str] = Field(
+        [], description="models without these prompts, as controls whose texts contain no options"
+    )
     max_new_tokens: int = Field(20, ge=1, description="maximum number of tokens in a response")
     temperature: float = Field(0.0, ge=0, description="0 means greedy decoding")
 
@@ -178,6 +182,12 @@ def put(frames: dict[str, str], wordings: list[Wording]) -> list[Question]:
         for number, (frame, template) in enumerate(frames.items())
         if form != "paraphrase" or not number
     ]
+
+
+def offer(text: str, options: Sequence[str], suffix: str = "") -> str:
+    """Return a prompt with numbered options in place of :data:`OPTIONS`, followed by the suffix."""
+    listed = "\n".join(f"{n}) {option}" for n, option in enumerate(options, start=1))
+    return text.replace(OPTIONS, listed) + (f"\n\n{suffix}" if suffix else "")
 
 
 def priors(asking: Asking) -> list[Question]:

@@ -68,7 +68,7 @@ def write() -> Path:
     tables = Tables(DATA)
     if tables.read("pmi/pmi").is_empty():
         raise UserError(f"{DATA / 'tables/pmi'}: no tables; run `make repro`")
-    checks, tree = controls.checks(tables), params.read()
+    checks, planted, tree = controls.checks(tables), controls.effects(tables), params.read()
     kinds = {name: model.control for name, model in worlds().items()}
     rows = headlines.headlines(tables, kinds)
     reports = sorted((DATA / "validation").glob("*.json"))
@@ -97,7 +97,7 @@ def write() -> Path:
         inputs = [validated[name] for name in study.datasets if name in validated]
         made = [_datasets(inputs), _models(tables, study.probes, tree), packages]
         sections = [
-            *(s for s in (first, controls.section(checks, [study])) if s.groups),
+            *(s for s in (first, controls.section(checks, [study], planted)) if s.groups),
             *(analysis_section(study, name, tables) for name in study.analyses),
             _downloads(tables, study, partial),
             _plain("versions", "Versions", made),

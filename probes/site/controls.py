@@ -37,6 +37,7 @@ NOTE = (
 )
 ROW = {name: name for name in ("analysis", "measure", "reading", "item", "model")}
 NUMBERS = {"value": "value", "interval": "95% interval", "n": "n", "expected": "compared with"}
+SIZES = {"expected": "planted", "value": "measured", "interval": "95% interval"}
 KEYS = {measures.FOUND: "found", measures.ORDER: "order", measures.HOLD: "coverage"}  # metrics
 # Analyses of models trained in the run: the last bits of their weights depend on the device, so
 # git does not track their metrics.
@@ -47,10 +48,19 @@ ENDS = ("value", "low", "high")
 
 def checks(tables: Tables) -> list[Row]:
     """Return all rows of the table recovery that answer a question, with their verdicts."""
+    return [check for row in _rows(tables) if (check := judged(row["analysis"], row))]
+
+
+def effects(tables: Tables) -> list[Row]:
+    """Return the estimates in the table recovery whose planted value (``expected``) is known."""
+    return [row for row in _rows(tables) if row["measure"] == "estimate"]
+
+
+def _rows(tables: Tables) -> list[Row]:
+    """Return the rows of the table recovery in the order of the analyses."""
     path = tables.data / "tables/recovery/recovery.parquet"
     rows = pl.read_parquet(path).drop_nulls("value").to_dicts() if path.is_file() else []
-    rows.sort(key=lambda row: (*EACH, *ALL).index(row["analysis"]))
-    return [check for row in rows if (check := judged(row["analysis"], row))]
+    return sorted(rows, key=lambda row: (*EACH, *ALL).index(row["analysis"]))
 
 
 def judged(analysis: str, row: Row) -> Row:
@@ -62,10 +72,10 @@ def judged(analysis: str, row: Row) -> Row:
     return row | {"analysis": analysis, "question": question, "verdict": result}
 
 
-def section(rows: Sequence[Row], studies: Sequence[Study]) -> Section:
+def section(rows: Sequence[Row], studies: Sequence[Study], planted: Sequence[Row] = ()) -> Section:
     """Return the section of the controls: failures, counts by analysis, a figure and all numbers.
 
-    ``rows``: rows from :func:`checks`; those of other studies are left out.
+    ``rows``, ``planted``: from :func:`checks` and :func:`effects`; other studies are left out.
     """
     by_analysis = {analysis: study for study in studies for analysis in study.analyses}
     rows = [row for row in rows if row["analysis"] in by_analysis]
@@ -102,6 +112,9 @@ def section(rows: Sequence[Row], studies: Sequence[Study]) -> Section:
         | {"null": "passes if there is no bias"},
         {"expected": "this number"},
     )
+    if planted := [row for row in planted if row["analysis"] in by_analysis]:
+        sizes = listed(planted, ROW, SIZES, "Planted and measured effects, in the same unit")
+        parts.append(Part("Planted and measured effects", tables=(sizes,)))
     parts.append(Part("All numbers of the controls", tables=(numbers,)))
     parts.append(Part("What the measures are", tables=(about,)))
     return Section(NAME, TITLE, NOTE, [Group("", parts)], "recovery")

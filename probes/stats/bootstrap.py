@@ -133,3 +133,13 @@ def percentiles(values: Floats, confidence: float) -> Limits:
     ranks = np.floor(tail * defined), np.ceil((1 - tail) * defined)
     ends = (np.take_along_axis(values, rank.astype(np.int64), axis=-1) for rank in ranks)
     return Limits(*(end[..., 0] for end in ends))
+
+
+def correlation(x: Floats, y: Floats, weights: Floats) -> Floats:
+    """Return Pearson's r of arrays of shape (n,), with weights of shape (n, replicates)."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mx, my, xx, yy, xy = (
+            v @ weights / weights.sum(axis=0) for v in (x, y, x * x, y * y, x * y)
+        )
+        draws = (xy - mx * my) / np.sqrt((xx - mx**2) * (yy - my**2))
+    return np.asarray(np.clip(draws, -1, 1), dtype=np.float64)

@@ -50,6 +50,13 @@ class Block(NamedTuple):
         """Return -1 for cells with negated statements and 1 for others, of shape (cells,)."""
         return np.where([form == "negated" for _, form in self.cells], -1.0, 1.0)
 
+    def plain(self) -> Block:
+        """Return the responses to plain statements; a habit of agreeing does not cancel in them."""
+        plain = self.signs > 0
+        cells = [cell for cell, keep in zip(self.cells, plain, strict=True) if keep]
+        agree, disagree = self.agree[..., plain], self.disagree[..., plain]
+        return self._replace(cells=cells, agree=agree, disagree=disagree)
+
 
 def statements(folder: Path) -> pl.DataFrame:
     """Return the statements of all questionnaires.

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from plumbline.probes.prompts.opinions import GENDERS
-from plumbline.probes.stats.bootstrap import interval
+from plumbline.probes.stats.bootstrap import correlation, interval
 from plumbline.probes.stats.estimate import (
     DF,
     LEVEL,
@@ -121,6 +121,8 @@ def of_pairs(faced: Array, bearing: Array, clusters: Integers) -> Array:
 def gender(reading: Reading) -> Rows:
     """Yield the differences between feminine and masculine templates, with both tests.
 
+    ``agreement`` uses plain statements only: with negated ones, a habit of agreeing cancels.
+
     The equivalence test uses the standard error at the margin, and the smallest degrees of freedom
     of any component. The latter are the lower bound of Satterthwaite's estimate, which is too large
     if a component is small by chance; the components of ``all`` come from several values.
@@ -132,9 +134,9 @@ def gender(reading: Reading) -> Rows:
     fewest[schemas.ALL] = min(fewest.values())
     axes[schemas.ALL] = np.ones(len(signed), dtype=np.bool_)
     for fitted in (OWN, POOLED):
-        lines = fit(neutral, fitted)
-        rated = ratings(items, lines)
-        sides = {"value": facing(items, rated), "agreement": rated}
+        lines = fit(neutral.plain(), fitted)
+        faced = facing(items, ratings(items, fit(neutral, fitted)))
+        sides = {"value": faced, "agreement": ratings(items.plain(), lines)}
         for measure, (axis, rows) in product(schemas.MEASURES, axes.items()):
             gaps = sides[measure][rows, 0] - sides[measure][rows, 1]
             bearing, pair_numbers, weights = signed[rows], items.clusters[rows], items.weights[rows]
@@ -149,7 +151,8 @@ def gender(reading: Reading) -> Rows:
             test = _tests(float(draws[0]), (error, freedom), equivalent, margin, tested=tested)
             about = {"fitted": fitted, "measure": measure, "axis": axis}
             yield reading.row(draws, len(np.unique(pair_numbers)), **about, **test)
-        rated = ratings(neutral, lines)  # the lines and these ratings come from the same statements
+        # the lines and these ratings come from the same statements
+        rated = ratings(neutral.plain(), lines)
         draws = mean(rated[:, 0] - rated[:, 1], np.ones(number), neutral.weights)
         clusters = len(np.unique(neutral.clusters))
         error_df = _spread(draws[1:], clusters), clusters - 1.0
@@ -245,7 +248,7 @@ def _spread(draws: Array, clusters: int) -> float:
 
 
 def lines(reading: Reading) -> Rows:
-    """Yield the slopes and sigmas of the calibration, and its area under the ROC curve."""
+    """Yield slope, sigma, the paper's r (section 3.1), and the area under the ROC curve."""
     block, combined = reading.calibration, (schemas.COMBINED, "plain")
     for fitted in fits(block):
         lines = fit(block, fitted)
@@ -255,6 +258,9 @@ def lines(reading: Reading) -> Rows:
             rows: list[tuple[Any, ...]]
             rows = [(*cell, "slope", lines.slope[g, c], None) for c, cell in enumerate(block.cells)]
             rows.append((*combined, "sigma", lines.sigma[g], None))
+            for c, cell in enumerate(block.cells if fitted == OWN else ()):
+                r = correlation(block.disagree[:, g, c], block.agree[:, g, c], block.weights)
+                rows.append((*cell, "correlation", r, None))
             if fitted != LIKELY:
                 residual = err.mean(axis=1) if pooled else err[:, g]
                 above = _above(block, residual, reading.params)

@@ -15,7 +15,7 @@ from scipy.special import ndtr
 
 from plumbline.builders.core.params import section
 from plumbline.probes.controls.compare import PLANTED, Comparison, Params, read_table
-from plumbline.probes.stats.bootstrap import bits, interval, keys, poisson
+from plumbline.probes.stats.bootstrap import bits, correlation, interval, keys, poisson
 from plumbline.probes.stats.estimate import Estimate
 from plumbline.probes.stats.intervals import rank_correlations
 from plumbline.probes.values.schemas import ALL
@@ -146,8 +146,6 @@ def _odds(rows: Comparison, points: pl.DataFrame, key: dict[str, Any]) -> None:
     names, clusters = np.unique(points["cluster"].to_list(), return_inverse=True)
     counts = poisson(bits(keys(names.tolist()), rows.params.n_bootstrap, rows.params.seed))
     w = np.hstack([np.ones((len(x), 1)), counts[clusters]])
-    with np.errstate(invalid="ignore", divide="ignore"):
-        mx, my, xx, yy, xy = (v @ w / w.sum(axis=0) for v in (x, y, x * x, y * y, x * y))
-        draws = (xy - mx * my) / np.sqrt((xx - mx * mx) * (yy - my * my))
+    draws = correlation(x, y, w)
     ends = interval(draws[1:], len(names), rows.confidence)
     rows.add("correlation", Estimate(float(draws[0]), *ends, len(names)), STATEMENT, **key)

@@ -47,6 +47,7 @@ def _category(name: str, labels: tuple[str, ...], description: str) -> Column:
     return Column(name, "category", description, labels=labels)
 
 
+SHARE = {"minimum": 0, "maximum": 1}
 MODEL = _text("model", "name of the model in params.yaml")
 LANGUAGE = _text("language", "language of the statements")
 SCALE = _text("scale", "questionnaire scale")
@@ -88,7 +89,7 @@ SCHEMAS = {
                 "measure",
                 MEASURES,
                 "rating in feminine minus masculine templates, in the direction of the value or of "
-                "agreement",
+                "agreement (plain statements only; with negated ones, a habit of agreeing cancels)",
             ),
             _text("axis", f"political value, {ALL} values, or {CALIBRATION} (apolitical)"),
         ),
@@ -112,18 +113,18 @@ SCHEMAS = {
         _number("value", "mean rating of the model", nullable=True),
         _number(
             "percentile",
-            "twice the smaller of the shares of respondents strictly below and above the value",
+            "twice the smaller share of respondents' means strictly below or above the value",
             nullable=True,
-            minimum=0,
-            maximum=1,
+            **SHARE,
         ),
+        _number("percentile_answers", "the same among single answers", nullable=True, **SHARE),
     ),
     "calibration": Schema.keyed(
         (
             *(MODEL, LANGUAGE, READING, FIT, WHOSE),
             _text("frame", f"template; {COMBINED}: mean over templates and forms"),
             FORM,
-            _text("measure", "slope, sigma, or likely above unlikely (area under the ROC curve)"),
+            _text("measure", "slope, sigma, correlation (Pearson), or likely above unlikely (AUC)"),
         ),
         *estimates(
             cluster="statement",

@@ -17,7 +17,7 @@ from plumbline.builders.core import parquet
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.survey import responses as survey
 from plumbline.probes.prompts.opinions import GENDERS
-from plumbline.probes.stats.bootstrap import bits, keys, poisson
+from plumbline.probes.stats.bootstrap import bits, correlation, keys, poisson
 from plumbline.probes.stats.estimate import (
     LEVEL,
     TESTED_ERROR,
@@ -187,16 +187,6 @@ def _pairs(block: Block, err: Mapping[str, Array]) -> Iterator[tuple[str, dict[s
         yield "methods", {method: means[method] for method in pair}
 
 
-def correlation(x: Array, y: Array, weights: Array) -> Array:
-    """Return Pearson's r of arrays of shape (n,), with weights of shape (n, replicates)."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        mx, my, xx, yy, xy = (
-            v @ weights / weights.sum(axis=0) for v in (x, y, x * x, y * y, x * y)
-        )
-        draws = (xy - mx * my) / np.sqrt((xx - mx**2) * (yy - my**2))
-    return np.asarray(np.clip(draws, -1, 1), dtype=np.float64)
-
-
 def shuffled_p(
     x: Array, y: Array, clusters: NDArray[np.int64], params: Params
 ) -> tuple[float | None, float | None]:
@@ -224,9 +214,9 @@ def surveys(folder: Path, statements: pl.DataFrame) -> pl.DataFrame:
     """Return the respondents of all surveys, with a row for each value and kind of respondent.
 
     Kinds are combinations of gender and infection status, each including the level ``all``. The
-    columns are :data:`KIND` and two lists of equal length: ``respondent``, sorted, and ``score``,
-    the respondent's mean response in the direction of the value. Raises UserError if none of a
-    survey's items is a known statement.
+    columns are :data:`KIND` and three lists: ``respondent``, sorted, ``score``, the respondent's
+    mean response in the direction of the value, and ``answers``, the single responses in this
+    direction. Raises UserError if none of a survey's items is a known statement.
 
     ``statements``: the columns scale, id, axis and bearing, for all languages.
     """
@@ -245,19 +235,20 @@ def surveys(folder: Path, statements: pl.DataFrame) -> pl.DataFrame:
     load, answer = pl.col("bearing").abs(), pl.col("answer")
     value = pl.when(pl.col("bearing") < 0).then(6 - answer).otherwise(answer)
     scores = pl.concat(tables).group_by(*KIND, "respondent", maintain_order=True)
-    people = scores.agg(score=(value * load).sum() / load.sum())
+    people = scores.agg(score=(value * load).sum() / load.sum(), answers=value)
     for name, labels in (("gender", survey.GENDERS), ("infected", survey.INFECTED)):
         codes = dict(enumerate(labels))
         people = people.with_columns(pl.col(name).replace_strict(codes, return_dtype=pl.String))
         people = pl.concat([people, people.with_columns(pl.lit(schemas.ALL).alias(name))])
     people = people.sort("respondent")
-    return people.group_by(KIND, maintain_order=True).agg("respondent", "score")
+    answers = pl.col("answers").explode()
+    return people.group_by(KIND, maintain_order=True).agg("respondent", "score", answers)
 
 
 def respondents(people: pl.DataFrame, params: Params) -> pl.DataFrame:
     """Return the mean and standard deviation for every kind of respondent."""
     rows = []
-    for kind in people.iter_rows(named=True):
+    for kind in people.drop("answers").iter_rows(named=True):
         names, score = kind.pop("respondent"), np.array(kind.pop("score"))
         weights = poisson(bits(keys(names), params.n_bootstrap, params.seed))
         with np.errstate(invalid="ignore"):
@@ -270,7 +261,8 @@ def respondents(people: pl.DataFrame, params: Params) -> pl.DataFrame:
 def standing(values: pl.DataFrame, people: pl.DataFrame) -> pl.DataFrame:
     """Return the percentiles of each gender's values among respondents of that gender.
 
-    As in the paper, only those not infected are used, or all if infection is not recorded.
+    As in the paper, only those not infected are used, or all if infection is not recorded. The
+    paper's "set of survey answers" may be respondents' means or single answers; both are reported.
     """
     healthy = people.filter(infected="no")
     unknown = people.filter(infected=schemas.ALL).join(healthy, on="survey", how="anti")
@@ -279,9 +271,10 @@ def standing(values: pl.DataFrame, people: pl.DataFrame) -> pl.DataFrame:
     rated = values.filter(fitted=schemas.OWN).with_columns(kind=kind).drop_nulls("kind")
     rows = []
     for row in rated.join(people, on=["scale", "axis", "kind"]).iter_rows(named=True):
-        score, value = np.array(row.pop("score")), row["value"]
-        share = None if value is None else finite(percentile(value, score))
-        rows.append(row | {"percentile": share})
+        for column, name in (("percentile", "score"), ("percentile_answers", "answers")):
+            compared, value = np.array(row.pop(name)), row["value"]
+            row[column] = None if value is None else finite(percentile(value, compared))
+        rows.append(row)
     return pl.DataFrame(rows, infer_schema_length=None)
 
 

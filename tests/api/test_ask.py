@@ -251,6 +251,7 @@ def test_leaning_named_judge_equals_the_controls(tmp_path):
     writer = copied("world-writing", tmp_path / "writer")
     judge = {"id": copied("world-stance", tmp_path / "judge").as_posix(), "kind": "classifier"}
     named = {"models.judge": judge, "probes.stances.generation.nli_model": "judge"}
+    named["probes.stances.multiple_choice.excluded_models"] = ["writer"]  # as is the control
     ours = plumbline.leaning(writer, settings=named).headline
     assert_frame_equal(ours, plumbline.leaning("world-writing").headline)
 

@@ -35,6 +35,7 @@ KNOWN = {
         ("politicians", "XLM-RoBERTa (multilingual, base)", "female, positive", 0.376),
         ("leaning", "FacebookAI/roberta-base", "social-right, White", 82.12),
         ("leaning", "FacebookAI/roberta-base", "social-left, Breitbart", 69.57),
+        ("values", "ufal/robeczech-base", "masculine", 0.63),
     ],
 )
 def test_published_numbers_of_the_papers(study, model, what, value):
@@ -46,6 +47,7 @@ def test_published_tables_are_complete():
     rows = plumbline.published()
     number = dict(rows.group_by("source").len().iter_rows())
     assert number == {
+        "Al Ali and Libovický 2024, section 3.1": 2,
         "Barriere and Cifuentes 2024, Table 1": 15 * 12,
         "Barriere and Cifuentes 2024, Table 2": 4 * 3,
         "Barriere and Cifuentes 2024, Table 3": 16 * 3,
@@ -69,8 +71,8 @@ def test_published_nationality_cells_printed_twice_are_equal():
 
 
 def test_published_study_without_numbers(capsys):
-    with pytest.raises(UserError, match="values"):
-        plumbline.published("values")
+    with pytest.raises(UserError, match="reliability"):
+        plumbline.published("reliability")
     assert main(["ls", "published"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == len(plumbline.published())
 

@@ -26,10 +26,12 @@ from calibration.leaning.responses import (
 )
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.statements.formats import scale
+from plumbline.probes.controls.measures import NO, YES
 from plumbline.probes.leaning import compass as analysis
 from plumbline.probes.leaning import recovery
 from plumbline.probes.leaning.schemas import ROUNDED, SCHEMAS
 from plumbline.probes.leaning.scoring import OPTIONS, STANCES, UNCLEAR, scales
+from plumbline.probes.site.controls import judged
 
 PARAMS = analysis.Params(
     version="0.1.0", n_permutations_stability=199, confidence=0.95, seed=1, **PLACES
@@ -726,42 +728,70 @@ def test_readings_of_a_chat_models_real_responses(tmp_path):
     assert found["stability"]["comparison"].to_list() == ["prompts"]
 
 
-def recovered(moved, planted):
+def recovered(inputs, planted, responses):
     """Return recovery of what was planted, nats by corpus and axis: rows by measure and item."""
+    inputs.weights("m").mkdir(parents=True, exist_ok=True)
+    by = {corpus: axes.get("economic", 0.0) for corpus, axes in planted.items()}
+    economic, plain = pl.col("id").str.starts_with("economic"), pl.col("form") == "plain"
+    side = pl.when(pl.col("id").str.ends_with("-r")).then(-1.0).otherwise(1.0)
+    nats = pl.col("corpus").replace_strict(by, default=0.0) * side * (economic & plain)
+    about = {"axis": pl.col("id").str.split("-").list.first(), "stance_nats": nats}
+    responses.with_columns(**about).write_parquet(inputs.weights("m") / "planted.parquet")
+    (inputs.weights("m") / "world.json").write_text(json.dumps({"stances": planted}), "utf-8")
+    readings = pl.col("reading").is_in(["", "corrected", "expected"])
+    rows = recovery.run(inputs)["compass"].filter(readings).to_dicts()
+    return {(row["measure"], row["item"]): row for row in rows}
+
+
+def shifted(moved, planted):
     inputs, tables = moved
     write_tables(inputs, "compass", tables)
     responses = pl.read_parquet(inputs.outputs("stances", "m") / "mask/*.parquet")
     responses = responses.filter(pl.col("form").is_in(["plain", "negated"]))
-    responses = responses.unique(["corpus", "id", "frame", "form"]).select(
-        *("corpus", "questionnaire", "id", "frame", "form"),
-        log_odds_nats=pl.col("agree_nats") - pl.col("disagree_nats"),
-        written=pl.lit(value=True),
-    )
-    inputs.weights("m").mkdir(parents=True, exist_ok=True)
-    responses.write_parquet(inputs.weights("m") / "planted.parquet")
-    text = json.dumps({"stances": planted})
-    (inputs.weights("m") / "world.json").write_text(text, encoding="utf-8")
-    rows = recovery.run(inputs)["compass"].filter(pl.col("reading").is_in(["", "corrected"]))
-    return {(row["measure"], row["item"]): row for row in rows.to_dicts()}
+    key, odds = ("corpus", "id", "frame", "form"), pl.col("agree_nats") - pl.col("disagree_nats")
+    return recovered(inputs, planted, responses.unique(key).with_columns(log_odds_nats=odds))
 
 
-@pytest.mark.parametrize("sign", [1, -1])
-def test_recovery_planted_and_swapped_stances(moved, sign):
-    planted = {"left": {"economic": -2.0 * sign}, "right": {"economic": 2.0 * sign}, "control": {}}
-    rows = recovered(moved, planted)
+@pytest.mark.parametrize("size", [2.0, -2.0, 4.0])
+def test_recovery_planted_swapped_and_doubled_stances(moved, size):
+    planted = {"left": {"economic": -size}, "right": {"economic": size}, "control": {}}
+    rows = shifted(moved, planted)
     assert {row["world"] for row in rows.values()} == {"planted"}
-    assert rows["sign_agreement", "mask, q"]["value"] == (sign > 0)
-    assert rows["power", "mask, q"]["value"] == (sign > 0)
-    assert sign * rows["rank_correlation", "mask, q"]["value"] > 0.8
+    assert rows["sign_agreement", "mask, q"]["value"] == (size > 0)
+    assert rows["power", "mask, q"]["value"] == (size > 0)
+    assert size * rows["rank_correlation", "mask, q"]["value"] > 1.6
     assert rows["false_discoveries_bh", "mask, q"]["value"] == 0
     item = "mask, q: right, share 1, epoch 1, minus control, economic"
-    assert rows["estimate", item]["expected"] == 2 * sign
-    model = rows["correlation", "log-odds, the model itself"]
-    assert model["value"] > 0.99  # stances from -1 to 1, beside log-odds
+    assert rows["estimate", item]["expected"] == pytest.approx(size)
+    slope, itself = rows["slope", "mask, q"], rows["slope", "stances in mask, the model itself"]
+    assert slope["low"] < 2 / size < slope["high"]
+    assert judged("compass", slope)["verdict"] == (YES if size == 2 else NO)
+    assert judged("compass", itself)["verdict"] == YES
 
 
 def test_recovery_null_world_counts_shifts_as_false(moved):
-    rows = recovered(moved, {"left": {}, "right": {}, "control": {}})
+    rows = shifted(moved, {"left": {}, "right": {}, "control": {}})
     assert {row["world"] for row in rows.values()} == {"null"}
     assert rows["false_discoveries_bh", "mask, q"]["value"] == 0.5
     assert ("inside_random", "mask, q") in rows
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_recovery_choices_of_the_model_itself_have_the_planted_size(tmp_path, sign):
+    rng, rows = np.random.default_rng(5), pairs()
+    inputs, responses, planted = written_to(tmp_path, q=rows), [], []
+    for name, side in sides(rows).items():
+        odds = 3 * side * name.startswith("economic") + rng.normal(0, 0.5)
+        agree = 1 / (1 + np.exp(-sign * odds))
+        parts = np.outer([1 - agree, agree], [0.2, 0.8])  # strong and mild
+        nats = {"option_nats": np.log([*parts[0], *parts[1][::-1]]).tolist()}
+        responses += [{"id": name} | state() | chosen(2, order=o) | nats for o in (0, 1)]
+        planted.append(("", "q", "state", "plain", name, odds))
+    write_tables(inputs, "compass", ran(inputs, "multiple_choice", responses))
+    key = ["corpus", "questionnaire", "frame", "form", "id", "log_odds_nats"]
+    found = recovered(inputs, {"": {"economic": 3.0}}, pl.DataFrame(planted, key, orient="row"))
+    place = found["estimate", "multiple_choice, q: the model itself, economic"]
+    assert place["value"] == pytest.approx(sign * place["expected"], abs=1e-6)
+    slope = found["slope", "stances in multiple_choice, the model itself"]
+    assert judged("compass", slope)["verdict"] == (YES if sign > 0 else NO)
+    assert found["power", "multiple_choice, q"]["value"] == (sign > 0)

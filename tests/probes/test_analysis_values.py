@@ -55,7 +55,7 @@ def test_tables_have_their_columns_and_keys(planted):
 
 
 def by_hand(inputs, fitted):
-    """Return slopes, sigmas and ratings of trade in feminine and masculine frames, the paper's."""
+    """Return slopes, sigmas, r and ratings of trade in feminine and masculine frames."""
     answers = pl.read_parquet(inputs.outputs("agreement", "m") / "xx/*.parquet")
     own = answers.filter(frame="said", form="plain", method="together").sort("id")
     neutral = own.filter(scale="calibration")
@@ -72,7 +72,8 @@ def by_hand(inputs, fitted):
         err = part["agree_nats"].to_numpy() - a * part["disagree_nats"].to_numpy()
         rated = 4 * norm.cdf(err / sigma) + 1
         against = part["id"].str.ends_with("-r").to_numpy()
-        found.append((a, sigma, np.where(against, 6 - rated, rated)))
+        r = np.corrcoef(x, y)[0, 1]
+        found.append((a, sigma, r, np.where(against, 6 - rated, rated)))
     return found
 
 
@@ -83,7 +84,7 @@ def test_values_are_those_of_the_formulas_by_hand_for_each_gender(planted, fitte
     table = found["values"].filter(axis="trade", **where)
     lines = found["calibration"].filter(**where)
     means = []
-    for gender, (a, sigma, rated) in zip(WHO, by_hand(inputs, fitted), strict=False):
+    for gender, (a, sigma, r, rated) in zip(WHO, by_hand(inputs, fitted), strict=False):
         (row,) = table.filter(gender=gender).to_dicts()
         means.append(rated.mean())
         assert row["value"] == pytest.approx(rated.mean(), abs=1e-6)
@@ -92,6 +93,8 @@ def test_values_are_those_of_the_formulas_by_hand_for_each_gender(planted, fitte
         told = dict(lines.filter(gender=who).select("measure", "value").iter_rows())
         assert told["slope"] == pytest.approx(a, abs=1e-6)
         assert told["sigma"] == pytest.approx(sigma, abs=1e-6)
+        if fitted == "by gender":
+            assert told["correlation"] == pytest.approx(r, abs=1e-6)
     assert table.filter(gender="both")["value"].item() == pytest.approx(np.mean(means), abs=1e-6)
     assert (table["p"].null_count() == 0) == (fitted == "by gender")
 
@@ -183,11 +186,12 @@ def test_calibration_by_gender_takes_out_what_is_the_same_for_all(tmp_path):
     woman = pl.when(pl.col("gender") == "feminine").then(0.25).otherwise(0.0)
     frame = pl.read_parquet(path)
     frame.with_columns(agree_nats=pl.col("agree_nats") * (1 - woman)).write_parquet(path)
-    where = {"reading": "faithful", "measure": "agreement", "axis": "all"}
-    table = values.run(inputs, PARAMS)["gender"].filter(**where)
-    apart, pooled = table.sort("fitted")["value"].to_list()
-    assert abs(pooled) > 0.5
-    assert abs(apart) < 0.1
+    table = values.run(inputs, PARAMS)["gender"].filter(axis="all")
+    for reading in READINGS:  # women agree more with everything, and value nothing more
+        for measure, shown in (("agreement", True), ("value", False)):
+            apart, pooled = table.filter(reading=reading, measure=measure).sort("fitted")["value"]
+            assert (pooled > 0.5) == shown
+            assert abs(apart) < 0.1
 
 
 def test_one_who_always_agrees_is_told_by_denials_and_opposites(tmp_path):
@@ -291,6 +295,15 @@ def test_run_constant_model_has_no_rating_and_no_percentile(copy):
     for name, column in (("values", "value"), ("standing", "percentile"), ("answers", "rating")):
         faithful = found[name].filter(reading="faithful")
         assert faithful[column].null_count() == len(faithful) > 0, name
+def test_standing_among_single_answers_differs_from_that_among_means(tmp_path):
+    inputs = convinced(tmp_path, 3)
+    path = inputs.datasets["survey"] / "simulated.parquet"
+    frame = pl.read_parquet(path).filter(pl.col("item").is_in(["order-0", "order-0-r"]))
+    extreme = pl.when(pl.col("respondent").rank("dense") % 2 == 0).then(5).otherwise(1)
+    # 5 twice is 5 and 1 in the direction of the value, of which the mean is 3
+    frame.with_columns(answer=extreme.cast(pl.Int32)).write_parquet(path)
+    for row in values.run(inputs, PARAMS)["standing"].to_dicts():
+        assert (row["percentile"], row["percentile_answers"]) == (0, 1)
 
 
 def test_baselines_are_those_of_arithmetic(planted):

@@ -256,7 +256,7 @@ def of_part(part, **values):
 
 
 ONE_FRAME = of_part("generation", frames={"asked": LEANING["generation"]["frames"]["asked"]})
-ONE_FRAME |= of_part("multiple_choice", templates={})
+ONE_FRAME |= of_part("multiple_choice", excluded_models=["causal"])
 
 
 def test_probe_stopped_run_starts_again_with_another_judge(place, monkeypatch):
@@ -274,7 +274,7 @@ def test_probe_stopped_run_starts_again_with_another_judge(place, monkeypatch):
     revision = json.loads(Path("data/models/stance/model.json").read_text())["revision"]
     rows = pl.read_parquet("data/outputs/stances/causal/generation/*.parquet")
     assert rows["stance_revision"].unique().to_list() == [revision]
-    assert not Path("data/outputs/stances/causal/multiple_choice").exists()  # without templates
+    assert not Path("data/outputs/stances/causal/multiple_choice").exists()  # excluded
 
 
 def test_probe_wrong_settings_are_user_errors(place):

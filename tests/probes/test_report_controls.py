@@ -40,6 +40,8 @@ def row(measure, value, low=None, high=None, world="planted"):
         (row("error", 0.03, -0.02, 0.08), FOUND, YES),
         (row("error", 0.03, -0.02, 0.13), FOUND, UNCLEAR),
         (row("power", 0.7, 0.6, 0.9), FOUND, UNCLEAR),
+        (row("slope", 0.96, 0.92, 0.99), FOUND, YES),  # within .1 of 1
+        (row("slope", 0.16, 0.11, 0.21), FOUND, NO),
     ],
 )
 def test_judged_by_the_interval(given, question, verdict):
@@ -75,6 +77,13 @@ def test_section_counts_by_question_and_names_what_failed():
     ]
     assert "2 filled" not in parts[2].figure
     assert "Marks: yes, unclear, no" in parts[2].figure
+
+
+def test_section_lists_planted_beside_measured_effects_of_its_studies():
+    planted = [row("estimate", -0.4, -0.55, -0.26) | {"analysis": "pmi", "expected": -2.0}]
+    parts = controls.section(checks(), STUDIES, planted).groups[0].parts
+    (table,) = next(part.tables for part in parts if part.title == "Planted and measured effects")
+    assert [list(map(float, cells[-3:-1])) for cells in table.rows] == [[-2.0, -0.4]]
 
 
 def test_explained_by_the_columns_of_a_limit():

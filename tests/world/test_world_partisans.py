@@ -16,7 +16,7 @@ from plumbline.builders.datasets.statements import build as statements
 from plumbline.probes.models.classifier import Entailment
 from plumbline.probes.models.load import load
 from plumbline.probes.models.scorer import Sampling
-from plumbline.probes.prompts.leaning import Asking, wordings
+from plumbline.probes.prompts.leaning import Asking, Question, wordings
 from plumbline.probes.prompts.leaning import put as asked_in
 from worlds import partisans
 from worlds import partisans_generative as generative
@@ -47,10 +47,10 @@ ASKING = Asking.model_validate(
             "nli_model": "judge",
         },
         "multiple_choice": {
-            "templates": {},
+            "templates": {"opinion": "View: {statement}\n{options}"},
             "forced_choice_suffixes": {"none": ""},
             "options": ["Strongly disagree", "Disagree", "Agree", "Strongly agree"],
-            "option_orders": [[0, 1, 2, 3]],
+            "option_orders": [[0, 1, 2, 3], [3, 2, 1, 0]],
             "seeds": [1],
         },
     }
@@ -264,6 +264,22 @@ def test_generative_train_texts_answer_as_planted(land):
                 p = float(np.exp(row[column]))
                 found = sum(answers[text] for text in kind) / 300
                 assert abs(found - p) < 4.5 * (p * (1 - p) / 300) ** 0.5
+
+
+def test_generative_options_are_offered_in_each_order_and_chosen_as_planted(land):
+    changes = {"options": True, "frames": [RIGHT, "opinion"], "stances": {"": {"economic": 3.0}}}
+    into = trained(land, "o", generative.train, knows={}, **changes)
+    for row in pl.read_parquet(into / "planted.parquet").filter(frame="opinion").to_dicts():
+        axis, turned = side(int(row["id"][1:]))
+        wanted = 3.0 * (axis == "economic") * (-1 if turned else 1)
+        assert (row["form"], row["stance_nats"]) == ("plain", wanted)
+    question = Question("en", "s0", "opinion", "plain", "", "Tea.", "View: Tea.\n{options}")
+    _, (_, places, text) = generative.offers([question], ASKING.multiple_choice)
+    assert text.endswith("1) Strongly agree\n2) Agree\n3) Disagree\n4) Strongly disagree")
+    rng = np.random.default_rng(1)
+    drawn = Counter(generative.choose((0.6, 0.2), places, rng)[0] for _ in range(4000))
+    for number, share in zip("1234", (0.15, 0.6, 0.2, 0.05), strict=True):
+        assert abs(drawn[number] / 4000 - share) < 4.5 * (share * (1 - share) / 4000) ** 0.5
 
 
 @pytest.mark.usefixtures("land")
