@@ -169,8 +169,9 @@ def _shifts(
     planted, empty = shifts.filter(pl.col("planted") != 0), shifts.filter(planted=0)
     if len(planted) and len(set(effects)) > 1:
         rows.order(shifts["value"].to_numpy(), effects, "corpus and axis", **key)
-    for measure, expression in (("sign_agreement", RIGHT), ("power", RIGHT & SIGNIFICANT)):
-        rows.share(measure, planted.select(expression).to_series(), "state and axis", **key)
+    rows.share("sign_agreement", planted.select(RIGHT).to_series(), "state and axis", **key)
+    tested = planted.drop_nulls("low")  # some faithful readings have neither interval nor test
+    rows.share("power", tested.select(RIGHT & SIGNIFICANT).to_series(), "state and axis", **key)
     rows.discoveries(empty["p"], "false_discoveries", "state and axis", **key)
     rows.discoveries(empty["p_bh"], "false_discoveries_bh", "state and axis", **key)
 
