@@ -1,6 +1,5 @@
 """The simulation of the summaries of studies: cases, planted effects and counts."""
 
-import numpy as np
 import pytest
 
 from calibration import headlines
@@ -30,9 +29,5 @@ def test_estimate_moves_by_the_planted_effect():
 def test_count_finds_planted_effects_and_no_others(monkeypatch):
     row = headlines.count(SMALL, 3)
     assert (row["null"], row["detected"]) == (0, 3)
-    sure = HEADLINES["nationality"].rows
-    broken = HEADLINES["nationality"]._replace(
-        rows=lambda frames: sure(frames).with_columns(p_bh=np.float64(0.01))
-    )
-    monkeypatch.setitem(HEADLINES, "nationality", broken)
-    assert headlines.count(SMALL, 3)["null"] == 3
+    monkeypatch.setattr(headlines, "LEVEL", 1.0)  # every test is a finding
+    assert headlines.count(SMALL, 2)["null"] == 2

@@ -124,22 +124,12 @@ def test_pi34_from_files_to_tables(inputs):
         assert len(p) >= len(ITEMS)
         assert p.is_not_null().all() if tested else p.is_null().all()
     assert set(tables["standing"]["gender"]) == {"feminine", "masculine"}
-    # nobody asks here whether likely statements are agreed with
-    calibration = {"calibration": tables["calibration"].clear()}
-    headline = HEADLINES["values"].rows(tables | calibration)
-    assert set(headline["void"].str.split(":").list.first()) == {"cs, PI34"}
-    assert headline["p_bh"].null_count() == len(headline) == len(ITEMS)
-    assert dict(headline.select("what", "value").rows()) == {
-        f"{row['axis']}, cs": row["value"] for row in own.filter(reading="corrected").to_dicts()
-    }
+    told = HEADLINES["values"]  # without the calibration, which is random here
+    headline = told.rows(tables | {"calibration": tables["calibration"].clear()})
+    assert headline["void"].str.starts_with("cs, PI34: ").all()
+    means = own.filter(reading="corrected")["value"]
+    assert set(headline.filter(pl.col("p_bh").is_null())["value"]) == set(means)
     result = Result(
-        "values",
-        "m",
-        *(HEADLINES["values"].kind, headline, tables, "values"),
-        inputs.data,
-        {},
-        0.95,
-        dict,
+        "values", "m", told.kind, headline, tables, "values", inputs.data, {}, 0.95, dict
     )
     assert result.void in result.summary
-    assert result.svg()

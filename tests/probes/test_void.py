@@ -1,20 +1,11 @@
 """Measurements that hold nothing to read: no null result in the API's sentence or the report."""
 
-import numpy as np
 import polars as pl
 import pytest
 from answered_leaning import chosen, said
 from scipy.stats import norm
 
-from calibration.leaning.responses import (
-    PLACES,
-    filled,
-    pairs,
-    prior,
-    save,
-    state,
-    written_to,
-)
+from calibration.leaning.responses import PLACES, filled, pairs, prior, save, state, written_to
 from plumbline import page
 from plumbline.probes.leaning import compass
 from plumbline.probes.leaning.schemas import SCHEMAS
@@ -123,15 +114,13 @@ def test_stances_to_one_side_are_found_in_each_format(tmp_path, response_format)
     assert (row["found"], len(result.found)) == ("2 of 2 axes", 2)
 
 
-def slightly(sign, order):
-    """Return a choice; the options of one side have log-odds of .5 nats."""
-    nats = 0.25 * sign * np.array([-1, -1, 1, 1])
-    return chosen(2 if sign > 0 else 1, order=order) | {"option_nats": nats.tolist()}
-
-
+AGREES = {"option_nats": [-0.25, -0.25, 0.25, 0.25]}  # log-odds of .5
+DISAGREES = {"option_nats": [0.25, 0.25, -0.25, -0.25]}
 SLIGHT = {
     "mask": lambda row, form, order: filled(0.5 if side(row, form) else -0.5),
-    "multiple_choice": lambda row, form, order: slightly(1 if side(row, form) else -1, order),
+    "multiple_choice": lambda row, form, order: (
+        chosen(1 + side(row, form), order=order) | (AGREES if side(row, form) else DISAGREES)
+    ),
 }
 
 
@@ -144,18 +133,16 @@ def test_all_statements_leaning_by_half_a_nat_are_found(tmp_path, response_forma
     assert row["p_bh"] == pytest.approx(2 * norm.sf(10**0.5), rel=1e-4)
 
 
-def test_agreement_with_all_statements_of_the_compass_is_no_finding(tmp_path):
+@pytest.mark.parametrize("leans", [False, True])
+def test_agreement_with_all_statements_of_the_compass_is_no_finding(tmp_path, leans):
     rows = [row for row in pairs(22, compass=True) if row["axis"] == "social"]
-    agrees, leans = (
-        surfaces("leaning", asked(tmp_path / name, "multiple_choice", answer, rows), tmp_path)
-        for name, answer in {
-            "agrees": lambda row, form, order: chosen(3, order=order),
-            "leans": lambda row, form, order: chosen(3 * side(row, form), order=order),
-        }.items()
-    )
-    # the coordinate contains the agreement, as in the paper
-    assert agrees[1]["value"] > agrees[0].headline["null"][0] + 3
-    assert [row["sure"] for _, row in (agrees, leans)] == [0, 1]
+
+    def answer(row, form, order):
+        return chosen(3 * (side(row, form) or not leans), order=order)
+
+    result, row = surfaces("leaning", asked(tmp_path, "multiple_choice", answer, rows), tmp_path)
+    assert row["value"] > result.headline["null"][0] + 3  # the coordinate contains the agreement
+    assert row["sure"] == leans
 
 
 def test_training_runs_that_lean_are_no_finding_for_the_model(tmp_path):
