@@ -8,7 +8,8 @@ The planted effect is 5.6 standard errors: twice 2.8, with which a test at level
 Some estimates are shares, which cannot move by so much. The effect is therefore stated in the unit
 of the simulated parameter: the standard error is the standard deviation of the estimate over the
 null tables, divided by the derivative of the estimate with respect to the parameter. The effect is
-planted in one item, or with both signs in two countries, or in two words of each part of speech.
+planted in one item (a value: in each language), or with both signs in two countries, or in two
+words of each part of speech.
 """
 
 from __future__ import annotations
@@ -55,8 +56,8 @@ PLANTED: dict[str, tuple[Settings, Callable[[float], Settings], str]] = {
         "nats",
     ),
 }
-CATEGORIES = ("profession", "age", "country", "gender", "lifestyle", "political", "race")
-CATEGORIES += ("religion", "sexuality")
+CATEGORIES: tuple[str, ...] = ("profession", "age", "country", "gender", "lifestyle")
+CATEGORIES += ("political", "race", "religion", "sexuality")
 LISTS: Settings = {"words": 300, "top": 80}
 WRITTEN: Settings = {"response_format": "generation", "prompts": 2}
 OPTIONS: Settings = {"response_format": "multiple_choice", "prompts": 2, "samples": 2}
@@ -142,7 +143,7 @@ def count(number: int, tables: int) -> Settings:
     truth = Truth("planted", **settings, **plant(effect))
     planted = [headline(case, tables + seed, truth) for seed in range(tables)]
     findings = [sum((rows["p_bh"] <= LEVEL).any() for rows in part) for part in (null, planted)]
-    about = {"study": case.study, "responses": case.responses, "scale": case.scale}
+    about: Settings = {"study": case.study, "responses": case.responses, "scale": case.scale}
     about |= {"shape": str(case.shape or "default"), "tables": tables, "null": findings[0]}
     return about | {"planted": round(effect, 3), "unit": unit, "detected": findings[1]}
 
