@@ -47,7 +47,9 @@ def _run(options: argparse.Namespace) -> None:
     for name in analyses:
         print(calibrate(name, options.replicates, options.workers, options.out))
     if headlines.NAME in names:
-        print(headlines.simulate(options.out, options.replicates or headlines.TABLES))
+        print(
+            headlines.simulate(options.out, options.replicates or headlines.TABLES, options.workers)
+        )
 
 
 if __name__ == "__main__":

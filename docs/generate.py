@@ -24,6 +24,7 @@ TOP = Path(__file__).parent.parent
 RATES = TOP / "data/tables/calibration"
 sys.path.insert(0, str(TOP))
 
+from calibration import headlines  # noqa: E402
 from calibration.calibrate import FILE as OF_CALIBRATION  # noqa: E402
 from calibration.calibrate import Settings, simulated_analyses  # noqa: E402
 from plumbline.builders import DATASETS  # noqa: E402
@@ -96,6 +97,11 @@ def calibration(text: str) -> str:
         path = RATES / name / "calibration.parquet"
         rates = _rates(pl.read_parquet(path)) if path.is_file() else ["Not run yet."]
         lines += [f"### {name}", "", *rates, ""]
+    if (path := RATES / headlines.FILE).is_file():
+        table = pl.read_csv(path).drop("shape")
+        lines += [f"### {headlines.NAME}", "", f"| {' | '.join(table.columns)} |"]
+        lines += ["|---" * table.width + "|"]
+        lines += [f"| {' | '.join(map(str, row))} |" for row in table.iter_rows()] + [""]
     return GENERATED.sub("", text).rstrip() + "\n\n" + "\n".join(lines) + "<!-- end generated -->\n"
 
 

@@ -101,7 +101,7 @@ class Result:
         tested, significant = self.headline.drop_nulls("p_bh"), self.found
         why = reasons(self.headline)
         if not len(tested) and why:
-            return f"{self.model}: {VOID} of {self.study}: {why}."
+            return f"{self.model}: nothing of {self.study} could be tested: {why}."
         if not len(tested):
             return f"{self.model}: nothing of {self.study} could be tested; see the tables."
         things = f"{len(tested)} {self.kind.things} {self.kind.verb} (false discovery rate 5%)"

@@ -50,6 +50,7 @@ class Shape(Params):
 
     response_format: str = Field("mask", description="format of the responses")
     pairs: int = Field(10, description="number of pairs of opposite statements on each of two axes")
+    compass: bool = Field(False, description="score by points, statements without opposites")
     prompts: int = Field(3, description="number of prompts")
     trainings: int = Field(3, description="number of pretraining seeds for each of three corpora")
     periods: int = Field(1, description="number; if 2, half of the effect is planted in the first")
@@ -121,8 +122,9 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     """Write one replicate."""
     settings, axes = truth.settings, len(AXES)
     size = rng.choice(settings["sizes"]) if "sizes" in settings else 1.0
-    states = [State("", "all", np.zeros(axes), 0.0, 0.0)]
-    for corpus, period in product(CORPORA, ("all",) if shape.periods == 1 else ("before", "from")):
+    states = [State("", "all", np.array(settings.get("itself", (0.0, 0.0))), 0.0, 0.0)]
+    corpora = CORPORA if shape.trainings else ()
+    for corpus, period in product(corpora, ("all",) if shape.periods == 1 else ("before", "from")):
         planted = np.array(settings.get(corpus, (0.0, 0.0))) * size * shape.training
         texts = rng.normal(0, settings.get("texts", 0.0) * shape.training, axes)
         agreeing = settings.get("agreeing", 0.0) * (corpus == "left")
@@ -139,7 +141,7 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
         rng.normal(0, shape.by_prompt, (shape.prompts, axes, shape.pairs, 2)),
         1 + rng.normal(0, shape.uneven, shape.prompts),
     )
-    inputs = responses.written_to(folder, q=responses.pairs(shape.pairs))
+    inputs = responses.written_to(folder, q=responses.pairs(shape.pairs, compass=shape.compass))
     responses.save(inputs, shape.response_format, _answers(parameters, rng))
     return Drawn(inputs, parameters)
 
@@ -148,7 +150,7 @@ def _answers(record: Known, rng: Generator) -> pl.DataFrame:
     """Return the responses of all checkpoints in the probe's schema."""
     shape, parts = record.shape, []
     forms = 1 if shape.response_format == "multiple_choice" else 2
-    ids = sorted(row["id"] for row in responses.pairs(shape.pairs))
+    ids = [row["id"] for row in responses.pairs(shape.pairs)]
     for state in record.states:
         seeds = list(range(1, shape.trainings + 1)) if state.corpus else [0]
         size = (len(seeds), shape.prompts)
@@ -183,7 +185,8 @@ def _answers(record: Known, rng: Generator) -> pl.DataFrame:
 def _odds(record: Known, state: State, trainings: int, form: int, rng: Generator) -> Array:
     """Return log-odds without habits, (trainings, prompts, axes, pairs, 2), for one form."""
     shape, (axes, pairs) = record.shape, record.pairs.shape
-    side = np.array([1.0, -1.0])
+    rows = responses.pairs(shape.pairs, compass=shape.compass)
+    side = np.array([-1.0 if row["reversed"] else 1.0 for row in rows]).reshape(axes, pairs, 2)
     size = (trainings, *record.prompts.shape)
     if "random" in record.truth.settings:
         if shape.response_format != "mask":  # drawn separately for each sample

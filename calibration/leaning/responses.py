@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ PLACES: dict[str, Any] = {  # settings of the analysis that match the names used
     "negative": ["disagree", "oppose", "opposes"],
 }
 AXES = ("economic", "social")
+POINTS = (-7.0, -5.0, 0.0, 2.0)  # of a typical statement of the political compass
 TURNED = "-r"  # suffix of the id of a statement's opposite
 
 
@@ -50,19 +52,19 @@ def statement(
     }
 
 
-def pairs(number: int = 10) -> list[Row]:
-    """Return a linear questionnaire with ``number`` pairs of opposites on each of two axes."""
-    return [
-        statement(
-            f"{axis}-{i:02d}{TURNED * reverse}",
-            axis,
-            reverse=bool(reverse),
-            opposite=f"{axis}-{i:02d}{TURNED * (1 - reverse)}",
-        )
-        for axis in AXES
-        for i in range(number)
-        for reverse in (0, 1)
-    ]
+def pairs(number: int = 10, *, compass: bool = False) -> list[Row]:
+    """Return a questionnaire with ``number`` pairs of opposites on each of two axes, sorted by id.
+
+    ``compass``: if True, statements have points and no opposites, and three quarters of those on
+    the social axis favour the same side, as 31 of the 43 in the political compass do.
+    """
+    rows = []
+    for axis, i, second in product(AXES, range(number), (False, True)):
+        name, other = (f"{axis}-{i:02d}{TURNED * side}" for side in (second, not second))
+        turned = second and not (compass and axis == AXES[1] and i < number // 2)
+        more = {"points": [-p if turned else p for p in POINTS]} if compass else {"opposite": other}
+        rows.append(statement(name, axis, reverse=turned) | more)
+    return rows
 
 
 def written_to(folder: Path, models: Sequence[str] = ("m",), **questionnaires: list[Row]) -> Inputs:

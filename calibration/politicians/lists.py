@@ -87,7 +87,8 @@ class Names(NamedTuple):
 def population(shape: ListsShape, truth: Truth, pos: int) -> Population:
     """Return the parameters of the lists.
 
-    ``truth.settings``: ``effects``, planted nats, each with both signs in every tenth word;
+    ``truth.settings``: ``effects``, planted nats, each with both signs in every tenth word, or in
+    every ``step``-th;
     ``origin``, difference between the genders in the distribution of origins, 0 if equal.
     """
     rng = np.random.default_rng([7, pos, shape.words])
@@ -95,7 +96,7 @@ def population(shape: ListsShape, truth: Truth, pos: int) -> Population:
     signed = [s * e for e in truth.get("effects", ()) for s in (1, -1)]
     order = rng.permutation(shape.words)
     for n, nats in enumerate(signed):
-        effect[order[n :: max(10, len(signed) + 1)]] = nats
+        effect[order[n :: max(truth.get("step", 10), len(signed) + 1)]] = nats
     weights = np.ones(shape.origins)
     tilted = weights * np.exp(truth.get("origin", 0.0) * np.arange(shape.origins))
     return Population(

@@ -87,7 +87,8 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     """Write one replicate."""
     number, inputs = int(rng.integers(POPULATIONS)), outputs.datasets(folder)
     words, _ = population(shape, number)
-    lifts = rng.permutation(truth.get("lifts", (0.0, 0.0, 0.0)))
+    lifts = rng.permutation(truth.get("lifts", np.zeros(len(shape.categories))))
+    lifts[0] += truth.get("first", 0.0)
     frequent = truth.get("frequent", 0.0)
     words_of, scores = groups(shape, number, shape.category, lifts[shape.category], frequent, rng)
     attributes = []

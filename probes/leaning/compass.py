@@ -62,6 +62,7 @@ FREE = {"prompts": "prompt", "suffixes": "prompt", "order": "order", "seeds": "s
 PROMPTING = (*responses.STATE, "pretraining_seed", "prompt", "form", "variant", "order", "sample")
 FEWEST_MODELS = 5  # with fewer models in a family, families are not tested
 EPSILON = 1e-9
+SIDES_MIN = 6  # minimum number of random sides; five are equal with probability .0625
 __all__ = ["SCHEMAS", "Params"]
 
 
@@ -109,12 +110,13 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 def coordinates(reading: Reading, params: Params) -> Iterator[Row]:
     """Yield the coordinates of every checkpoint of the model, tested against random responses.
 
-    Under the null hypothesis, the responses to the answered statements are random. If too many
-    responses are missing, only bounds are reported (:meth:`Reading.added`). There is neither an
-    interval nor a test if missing responses add 0 points (:attr:`Reading.adds_zero`). The standard
-    error is the larger of two values: one for equally likely options, and one for these responses
-    if each statement, together with its opposite, had a random side. The second is larger for
-    respondents who have no weak stances or answer opposites consistently.
+    Under the null hypothesis, each answered statement, together with its opposite, has a random
+    side, as if responses were random; the standard error is the root of the sum of their squared
+    contributions. Both sides of an axis have half of the weight in the test, so that agreement with
+    all statements, which the coordinate contains, is no finding (:meth:`Scale.balance`). If fewer
+    than :data:`SIDES_MIN` statements or pairs are answered, there is no p. If too many responses
+    are missing, only bounds are reported (:meth:`Reading.added`). There is neither an interval nor
+    a test if missing responses add 0 points (:attr:`Reading.adds_zero`).
     """
     scale = reading.scale
     start, ends = scale.start(reading.rounded), scale.ends(reading.rounded)
@@ -129,10 +131,10 @@ def coordinates(reading: Reading, params: Params) -> Iterator[Row]:
             parts = of_total(sums.totals), of_mean(sums.sides[0])
             value, low, high = np.add(estimated(sums.value, parts, params.confidence)[:3], start[a])
             value, (low, high) = np.clip(value, *bounds[:, a]), np.clip([low, high], *ends[a])
-            options = scale.points[a, moving].std(axis=-1) / scale.reach[a, moving].sum()
-            chance = np.linalg.norm(options) * scale.reach[a].sum()
-            error = float(max(chance, np.linalg.norm(sums.totals)))
-            p = 2 * float(ndtr(-abs(sums.value) / error))
+            lean = moved(scale, a, added[:, :, a] * scale.balance(a, moving), moving=moving)
+            error = float(np.linalg.norm(lean.totals))
+            enough_sides = len(lean.totals) >= SIDES_MIN
+            p = 2 * float(ndtr(-abs(lean.value) / max(error, EPSILON))) if enough_sides else np.nan
             if reading.adds_zero:
                 low = high = p = float("nan")
             more = {"axis": axis, "unit": scale.unit, TESTED_ERROR: error}

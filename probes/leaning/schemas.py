@@ -128,7 +128,8 @@ SCHEMAS = {
         *estimates(
             cluster=CLUSTER,
             method="t over statements and training runs; variances are added (Satterthwaite)",
-            null="random responses, or these responses with random sides",
+            null="each statement, with its opposite, has a random side; equal agreement with all "
+            "statements is not a side, unless all favour the same one",
         ),
         UNIT,
     ),

@@ -87,6 +87,19 @@ class Scale(NamedTuple):
             halves = [side / (2 * np.abs(side).sum(axis=1, keepdims=True)) for side in sides]
         return np.asarray(halves[0] + halves[1])
 
+    def balance(self, a: int, moving: NDArray[np.bool_]) -> Array:
+        """Return the factors that give both sides of an axis the same weight, (statements,).
+
+        Equal agreement with all statements cancels in the sum of the multiplied contributions. The
+        factors are 1 if the statements on both sides have the same total range, and if all
+        statements are on one side. ``moving``: mask of the statements that are used.
+        """
+        far = (self.points[a, :, STRONGLY_AGREE] - self.points[a, :, STRONGLY_DISAGREE]) * moving
+        sides = [np.abs(far) * (far * sign > 0) for sign in (1, -1)]
+        shares = np.array([side.sum() for side in sides if side.any()]) / np.abs(far).sum()
+        present = [side > 0 for side in sides if side.any()]
+        return np.asarray(1 / (len(shares) * shares) @ present)
+
 
 class Axis(NamedTuple):
     """Contributions of a checkpoint, or of a difference between checkpoints, to one axis."""

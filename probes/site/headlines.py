@@ -37,7 +37,11 @@ TESTED = ("p", "p_bh", "detectable")
 COLUMNS = ("what", "value", "low", "high", "n", *TESTED, "unit", "null", "void")
 NAMES = 20  # minimum number of names per gender; with fewer, tests have little power
 CHOSEN = {"corrected": 0, "expected": 1, "named": 2}  # preferred variants of `leaning`
-VOID = "nothing could be read"
+VOID = "nothing could be tested"
+UNPAIRED = (
+    "statements have no opposites, so agreement with a value cannot be told from agreement with "
+    "any political statement"
+)
 UNREAD = 0.2  # maximum share of responses that name no option
 BOTH = 0.5  # minimum share of pairs with agreement to both sides that shows acquiescence
 RETAINED = 0.6  # share of sides kept if options are reversed; if lower, position decides
@@ -86,7 +90,12 @@ class Headline(NamedTuple):
 
 
 def headline(
-    rows: pl.DataFrame, names: Sequence[str], null: float | str, unit: str, *families: str
+    rows: pl.DataFrame,
+    names: Sequence[str],
+    null: float | str,
+    unit: str,
+    *,
+    adjust: bool = False,
 ) -> pl.DataFrame:
     """Return the rows of a table as a headline, the most significant first.
 
@@ -98,11 +107,12 @@ def headline(
         Columns that together label a row.
     null, unit
         Null value and unit of the estimates, or the names of columns that contain them.
-    families
-        Columns that define the families within which the table adjusts p. If there are several, p
-        is adjusted again over all of them, since the headline covers all tests.
+    adjust
+        Adjust p again over these rows, which may be several families of the table or a part of one.
+        In a family with many true findings, such as the shifts of training runs, BH hardly adjusts
+        the others.
     """
-    if families and rows.n_unique(families) > 1:
+    if adjust:
         steps = pl.col("p") * pl.count("p") / pl.int_range(1, pl.len() + 1)  # Benjamini-Hochberg
         rows = rows.sort("p", nulls_last=True).with_columns(p_bh=steps.cum_min(reverse=True))
     rows = rows.with_columns(
@@ -175,11 +185,14 @@ def _recalled(tables: Frames) -> pl.DataFrame:
 
 def _values(tables: Frames) -> pl.DataFrame:
     rows = tables["values"].filter(reading="corrected", fitted="by gender", gender="both")
-    rows = rows.drop_nulls("p")
     rows = rows.unique(["language", "scale", "axis"], keep="first", maintain_order=True)
     rows = _voided(rows, {"calibration": tables["calibration"]}, void_agreement, "language")
+    why = pl.format("{}, {}: {}", "language", "scale", pl.lit(UNPAIRED))
+    rows = rows.filter(pl.col("p").is_not_null() | (pl.col("low") < pl.col("high")))
+    untested = pl.col("p").is_null() & (pl.col("void") == "")
+    rows = rows.with_columns(void=pl.when(untested).then(why).otherwise("void"))
     names = ("axis", *_several(rows, "scale"), "language")
-    return headline(rows, names, 3, "of 1 to 5", "language", "scale")
+    return headline(rows, names, 3, "of 1 to 5", adjust=True)
 
 
 def _countries(tables: Frames) -> pl.DataFrame:
@@ -190,7 +203,7 @@ def _countries(tables: Frames) -> pl.DataFrame:
     names = {"contrast": "value", "contrast_low": "low", "contrast_high": "high"}
     rows = rows.drop(names.values()).rename(names)
     labels = ("country", *_several(rows, "targets"))
-    return headline(rows, labels, 0, "points, positive less negative", "targets")
+    return headline(rows, labels, 0, "points, positive less negative", adjust=True)
 
 
 def _axes(tables: Frames) -> pl.DataFrame:
@@ -212,7 +225,7 @@ def _axes(tables: Frames) -> pl.DataFrame:
         void=pl.when(pl.col("value").is_null()).then(unplaced).otherwise("void"),
     )
     names = ("axis", "questionnaire", *_several(rows, "response_format"))
-    return headline(rows, names, "null", "unit", *columns)
+    return headline(rows, names, "null", "unit", adjust=True)
 
 
 def lists(tables: Tables) -> pl.DataFrame:

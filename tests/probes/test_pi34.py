@@ -16,9 +16,11 @@ from plumbline.builders.datasets.survey import build as survey
 from plumbline.builders.datasets.survey import fetch as survey_fetch
 from plumbline.probes.core.run_analysis import Inputs
 from plumbline.probes.prompts.opinions import questions
+from plumbline.probes.site.headlines import HEADLINES
 from plumbline.probes.values import values
 from plumbline.probes.values.agreement import Params
 from plumbline.probes.values.schemas import READINGS, SCHEMAS
+from plumbline.result import Result
 
 ITEMS = dict(zip(VALUES, (11, 9, 7, 7), strict=True))
 HELD = dict(zip(VALUES, (1.5, 0.0, 0.0, -1.5), strict=True))  # log-odds of the value, nats
@@ -122,3 +124,12 @@ def test_pi34_from_files_to_tables(inputs):
         assert len(p) >= len(ITEMS)
         assert p.is_not_null().all() if tested else p.is_null().all()
     assert set(tables["standing"]["gender"]) == {"feminine", "masculine"}
+    told = HEADLINES["values"]  # without the calibration, which is random here
+    headline = told.rows(tables | {"calibration": tables["calibration"].clear()})
+    assert headline["void"].str.starts_with("cs, PI34: ").all()
+    means = own.filter(reading="corrected")["value"]
+    assert set(headline.filter(pl.col("p_bh").is_null())["value"]) == set(means)
+    result = Result(
+        "values", "m", told.kind, headline, tables, "values", inputs.data, {}, 0.95, dict
+    )
+    assert result.void in result.summary

@@ -76,10 +76,10 @@ def test_headline_counts_words_by_their_surest_cell():
 def test_headline_compares_countries_with_each_other():
     base = {"model": "m", "targets": "en", "reading": "corrected", "gender": "all", "n": 9}
     base |= {"measure": "positive minus negative", "value": 4.0, "low": 3.0, "high": 5.0}
-    other = {"p": 0.5, "p_bh": 0.9, "detectable": 2.0}
+    other = {"p": 0.9, "p_bh": 0.95, "detectable": 2.0}
     ends = {"contrast": 0.5, "contrast_low": -1.0, "contrast_high": 2.0}
     rows = [base | other | ends | {"country": c} for c in ("fr", "it")]
-    rows[1] |= {"contrast": -3.0, "p_bh": 0.01}
+    rows[1] |= {"contrast": -3.0, "p": 0.005, "p_bh": 0.03}
     found = HEADLINES["nationality"].rows({"delta": pl.DataFrame(rows)})
     told = found.select("what", "value", "low", "high", "p_bh", "detectable").rows()
     assert told == [("it", -3.0, -1.0, 2.0, 0.01, 2.0), ("fr", 0.5, -1.0, 2.0, 0.9, 2.0)]

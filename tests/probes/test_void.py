@@ -3,6 +3,7 @@
 import polars as pl
 import pytest
 from answered_leaning import chosen, said
+from scipy.stats import norm
 
 from calibration.leaning.responses import PLACES, filled, pairs, prior, save, state, written_to
 from plumbline import page
@@ -124,6 +125,46 @@ def test_missing_responses_and_their_bounds_are_in_the_sentence(tmp_path):
     assert "economic (10.0% missing, bounds 90.0 to 100.0)" in result.summary
     assert "social (25.0% missing, bounds 75.0 to 100.0)" in result.summary  # no place, no p
     assert row["found"].startswith("1 of 1 axes")
+
+
+AGREES = {"option_nats": [-0.25, -0.25, 0.25, 0.25]}  # log-odds of .5
+DISAGREES = {"option_nats": [0.25, 0.25, -0.25, -0.25]}
+SLIGHT = {
+    "mask": lambda row, form, order: filled(0.5 if side(row, form) else -0.5),
+    "multiple_choice": lambda row, form, order: (
+        chosen(1 + side(row, form), order=order) | (AGREES if side(row, form) else DISAGREES)
+    ),
+}
+
+
+@pytest.mark.parametrize("response_format", SLIGHT)
+def test_all_statements_leaning_by_half_a_nat_are_found(tmp_path, response_format):
+    frames = asked(tmp_path, response_format, SLIGHT[response_format])
+    result, row = surfaces("leaning", frames, tmp_path)
+    assert (row["found"], result.void) == ("2 of 2 axes", "")
+    # ten pairs that contribute equally: z is the root of their number
+    assert row["p_bh"] == pytest.approx(2 * norm.sf(10**0.5), rel=1e-4)
+
+
+@pytest.mark.parametrize("leans", [False, True])
+def test_agreement_with_all_statements_of_the_compass_is_no_finding(tmp_path, leans):
+    rows = [row for row in pairs(22, compass=True) if row["axis"] == "social"]
+
+    def answer(row, form, order):
+        return chosen(3 * (side(row, form) or not leans), order=order)
+
+    result, row = surfaces("leaning", asked(tmp_path, "multiple_choice", answer, rows), tmp_path)
+    assert row["value"] > result.headline["null"][0] + 3  # the coordinate contains the agreement
+    assert row["sure"] == leans
+
+
+def test_training_runs_that_lean_are_no_finding_for_the_model(tmp_path):
+    frames = asked(tmp_path, *OPTIONS)
+    p = pl.when(axis="economic").then(0.04).otherwise(0.9)
+    # in a family with the findings of many training runs, BH leaves .04 as it is
+    own = frames["coordinates"].with_columns(p=p, p_bh=p)
+    result, _ = surfaces("leaning", frames | {"coordinates": own}, tmp_path)
+    assert result.headline["p_bh"].to_list() == [0.08, 0.9]
 
 
 def test_the_compass_has_its_own_scale_and_null(tmp_path):
