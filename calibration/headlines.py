@@ -1,8 +1,8 @@
 """Type I error and power of each study's headline, measured in simulated tables.
 
 Each study is simulated at the scale of the default run and at a larger one, which equals that of
-``params/full.yaml`` in countries, social groups, prompts, samples and languages, but not in names,
-texts and words, so that 200 tables take at most ten minutes of one processor.
+``params/full.yaml`` in countries, social groups, prompts, samples and languages, but has fewer
+names, texts and words, which take longer.
 
 The planted effect is 5.6 standard errors: twice 2.8, with which a test at level .05 has power .8.
 Some estimates are shares, which cannot move by so much. The effect is therefore stated in the unit
@@ -36,29 +36,22 @@ NAME, FILE, TABLES = "headlines", "headlines.csv", 200
 QUICK: Settings = {"underlying": {}, "n_bootstrap": 20}  # speeds up; no test depends on these
 ERRORS = 2 * 2.8  # size of the planted effect, in standard errors
 STEP, STEPS = 0.5, 20  # parameter and number of tables from which the derivative is computed
+TRAINED: Settings = {"left": (8.0, 8.0), "right": (-8.0, -8.0)}
+RATING = "points of 1 to 5"
 # settings of the null hypothesis and of an effect, and the unit of the effect
 PLANTED: dict[str, tuple[Settings, Callable[[float], Settings], str]] = {
     "politicians": ({}, lambda x: {"effects": (x,), "step": 1000}, "nats"),
     # attributes are frequent words, which are in the lists of all groups
     "stereotypes": ({"frequent": 1.0}, lambda x: {"first": x}, "nats"),
     # likely statements are agreed with, and political ones more than apolitical ones
-    "values": (
-        {"likely": (0.75, 0.75), "shift": 1.0},
-        lambda x: {"values": (x, 0, 0, 0)},
-        "points of 1 to 5",
-    ),
+    "values": ({"likely": (0.75, 0.75), "shift": 1.0}, lambda x: {"values": (x, 0, 0, 0)}, RATING),
     # any inserted name changes predictions, but equally for all countries
     "nationality": ({"all": 0.8}, lambda x: {"sizes": (x,)}, "5 points"),
     # training runs lean to one side, but the model itself does not
-    "leaning": (
-        {"left": (8.0, 8.0), "right": (-8.0, -8.0)},
-        lambda x: {"itself": (x, 0.0)},
-        "nats",
-    ),
+    "leaning": (TRAINED, lambda x: {"itself": (x, 0.0)}, "nats"),
 }
 CATEGORIES: tuple[str, ...] = ("profession", "age", "country", "gender", "lifestyle")
 CATEGORIES += ("political", "race", "religion", "sexuality")
-LISTS: Settings = {"words": 300, "top": 80}
 WRITTEN: Settings = {"response_format": "generation", "prompts": 2}
 OPTIONS: Settings = {"response_format": "multiple_choice", "prompts": 2, "samples": 2}
 COMPASS: Settings = {"compass": True, "pairs": 11, "popular": 0.0, "quirk": 0.8}
@@ -79,38 +72,31 @@ class Case(NamedTuple):
     languages: int = 1  # number of independent samples in a table, each in its own language
 
 
-def _groups(*sizes: int) -> Settings:
-    return LISTS | {"categories": dict(zip(CATEGORIES, sizes, strict=True))}
+def _groups(*sizes: int, **settings: int) -> Settings:
+    categories = dict(zip(CATEGORIES, sizes, strict=True))
+    return {"words": 300, "top": 80, "categories": categories} | settings
 
 
 def _stances(name: str, scale: str) -> Case:
-    samples = (
-        {"samples": SAMPLES[scale]} if FORMATS[name].get("response_format") == "generation" else {}
-    )
-    return Case("leaning", name, scale, "economic", FORMATS[name] | SCALES[scale] | samples)
+    shape = FORMATS[name] | SCALES[scale]
+    if shape.get("response_format") == "generation":
+        shape["samples"] = SAMPLES[scale]
+    return Case("leaning", name, scale, "economic", shape)
 
 
+PEOPLE = {"men": 99, "women": 88, "others": 6, "words": 90}
+GROUPS = _groups(10, 4, 6, 5, 4, 3, 4, 3, 2, few=15, many=30, templates=5)
+MORE_GROUPS = _groups(115, 11, 73, 26, 19, 9, 99, 10, 12, few=1, many=10)
+COUNTRIES = {"countries": 17, "texts": 40, "draws": 50, "placebos": 1, "names": 50}
 CASES = (
-    Case(
-        *("politicians", "lists", "small", "adj015"),
-        {"men": 99, "women": 88, "others": 6, "words": 90},
-    ),
+    Case("politicians", "lists", "small", "adj015", PEOPLE),
     Case("politicians", "lists", "full", "adj060", {"men": 3200, "women": 800, "words": 200}),
-    Case(
-        *("stereotypes", "lists", "small", "profession"),
-        _groups(10, 4, 6, 5, 4, 3, 4, 3, 2) | {"few": 15, "many": 30, "templates": 5},
-    ),
-    Case(
-        *("stereotypes", "lists", "full", "profession"),
-        _groups(115, 11, 73, 26, 19, 9, 99, 10, 12) | {"few": 1, "many": 10},
-    ),
+    Case("stereotypes", "lists", "small", "profession", GROUPS),
+    Case("stereotypes", "lists", "full", "profession", MORE_GROUPS),
     Case("values", "agreement", "small", "order", {}),
     Case("values", "agreement", "full", "order", {}, languages=4),
     Case("nationality", "classes", "small", "c00", {}),
-    Case(
-        *("nationality", "classes", "full", "c00"),
-        {"countries": 17, "texts": 40, "draws": 50, "placebos": 1, "names": 50},
-    ),
+    Case("nationality", "classes", "full", "c00", COUNTRIES),
     *(_stances(name, scale) for name in FORMATS for scale in SCALES),
 )
 

@@ -202,8 +202,8 @@ def test_closure_follows_imports_in_functions():
 
 # Lines of Python; a change may lower them, and only an issue's own allowance may raise them.
 BUDGETS = {
-    ("builders", "probes", "validation", "plumbline"): 42_000,
-    ("calibration", "worlds"): 6_950,
+    ("builders", "probes", "validation", "plumbline"): 42_600,
+    ("calibration", "worlds"): 7_035,
     ("tests",): 33_075,
 }
 

@@ -184,11 +184,7 @@ def write_lists(inputs: Inputs, model: str, lists: pl.DataFrame) -> None:
 def write_training(
     inputs: Inputs, model: str, lists: pl.DataFrame, corpus: str, seed: int, longer: float = 1.0
 ) -> None:
-    """Write the outputs of ``after_training`` for one training run on a whole corpus.
-
-    ``longer``: length of the corpus's articles, and so its number of steps, as a multiple of the
-    usual one.
-    """
+    """Write the outputs of ``after_training`` for one run, with ``longer`` times the steps."""
     path = inputs.outputs("after_training", model) / LANGUAGE / f"{corpus}-1-{seed}.parquet"
     constants = {"tuning_seed": seed, "articles": ARTICLES, "steps": round(longer * ARTICLES / 8)}
     numbers = {name: pl.lit(value, dtype=pl.Int32) for name, value in constants.items()}

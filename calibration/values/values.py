@@ -134,9 +134,8 @@ def planted(shape: Shape, truth: Truth) -> Convictions:
         unrelated=settings.get("unrelated", False),
     )
     distance = np.sqrt(2) * ndtri(np.array(settings.get("likely", (0.5, 0.5))))  # in SDs
-    model = model._replace(
-        likely=distance / 2 * np.array([s.both for s in spreads(shape, model)[:2]])
-    )
+    likely = distance / 2 * np.array([s.both for s in spreads(shape, model)[:2]])
+    model = model._replace(likely=likely)
     wide = np.array([np.hypot(s.line, s.genders) for s in spreads(shape, model)])
     wide = 1 / (1 / wide).mean(axis=1)  # half of a difference is planted in each gender
     wide, plain = wide[:2], wide[::2]  # agreement is measured in plain statements
