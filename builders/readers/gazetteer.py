@@ -12,6 +12,7 @@ import polars as pl
 
 from plumbline.builders.core.parquet import configs
 from plumbline.builders.readers.name_lists import BEARERS, KINDS, NOWHERE
+from plumbline.builders.readers.spelling import straight
 
 COLUMNS = ["name", "kind", "rank", "bearer", "flags"]
 
@@ -105,4 +106,4 @@ def plain(name: str) -> str:
 
 def fold(name: str) -> str:
     """Return the lookup form of a name: lower case, no diacritics, no typographic apostrophes."""
-    return plain(name).casefold().replace("’", "'")
+    return straight(plain(name).casefold())

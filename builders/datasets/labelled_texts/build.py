@@ -121,7 +121,7 @@ class Corpus(Terms):
 
     def _table(self, body: bytes) -> Iterator[tuple[int, dict[str, str]]]:
         text = decoded(body, self.encoding, complete=True)
-        return records(text, self.columns, "\t" if self.format == "tsv" else ",", strict=False)
+        return records(text, self.columns, "\t" if self.format == "tsv" else ",")
 
     def _parquet(self, body: bytes) -> Iterator[tuple[int, dict[str, str]]]:
         rows = parquet_rows(io.BytesIO(body), list(self.columns.values()))

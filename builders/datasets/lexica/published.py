@@ -15,6 +15,7 @@ from pydantic import Field, model_validator
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.datasets.lexica.formats import AXES, normal
 from plumbline.builders.readers.declared import Terms
+from plumbline.builders.readers.spelling import decimal
 from plumbline.builders.readers.table import decoded, records
 
 PUBLISHED = "published"  # name of the config
@@ -44,7 +45,7 @@ class Published(Terms):
         columns = {"word": self.word} | self.betas
         for line, row in records(decoded(body, complete=True), columns):
             try:
-                beta = [float(row[axis]) for axis in AXES]
+                beta = [decimal(row[axis]) for axis in AXES]
             except ValueError as error:
                 raise ValueError(f"line {line}: not three numbers") from error
             yield normal(row["word"]), beta

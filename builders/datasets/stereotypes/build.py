@@ -227,8 +227,8 @@ class Published(NamedTuple):
 def published(body: bytes) -> list[Published]:
     """Return the rows of a file in the authors' format."""
     rows = []
-    for line, fields in table(body, PUBLISHED_COLUMNS, "\t")[1]:
-        number = line - 1
+    lines = table(body, PUBLISHED_COLUMNS, "\t", multiline=True)[1]
+    for number, (_, fields) in enumerate(lines, start=1):
         row = Published(number, *(" ".join(field.split()) for field in fields))
         if not all(row):
             raise ValueError(f"row {number} has an empty field")

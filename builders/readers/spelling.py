@@ -1,0 +1,84 @@
+"""Numbers, apostrophes and capitals as people write them."""
+
+from __future__ import annotations
+
+import math
+import re
+
+MISSING = ("", "-", "na", "n/a", "nan", "none", "null")  # spellings of a missing value
+SPACE = re.compile(r"(?<=\d)[ \u00a0\u2009\u202f'’](?=\d{3}(?!\d))")  # separates thousands
+# Numbers with commas and points: pattern, separator of thousands, and decimal separator.
+WRITTEN = (
+    (re.compile(r"-?\d{1,3}(,\d{2,3})*,\d{3}\.\d+|-?\d{1,3}(,\d{2,3})+,\d{3}"), ",", "."),
+    (re.compile(r"-?\d{1,3}(\.\d{3})+,\d+|-?\d{1,3}(\.\d{3}){2,}"), ".", ","),
+    (re.compile(r"(?!-?[1-9]\d{0,2},\d{3}$)-?\d+,\d+"), "", ","),
+)
+APOSTROPHE = re.compile(r"[’ʼ＇]|(?<=\w)[‘ʻ`´](?=\w)")
+DOTTED = ("az", "crh", "gag", "tr")  # languages in which I and ı, and İ and i, are pairs
+
+
+def decimal(text: str) -> float:
+    """Return a finite number that is written with a decimal point or comma.
+
+    Raises ValueError if the text is not a number, or if a comma may separate thousands (1,234).
+
+    Examples
+    --------
+    >>> [decimal(text) for text in ("-1.5", "−1,5", "1,234.5", "1.234,5", "1 234")]
+    [-1.5, -1.5, 1234.5, 1234.5, 1234.0]
+    """
+    plain = SPACE.sub("", text.strip().replace("−", "-").removeprefix("+"))
+    for pattern, thousands, point in WRITTEN:
+        if pattern.fullmatch(plain):
+            plain = (plain.replace(thousands, "") if thousands else plain).replace(point, ".")
+            break
+    try:
+        value = math.nan if "_" in plain else float(plain)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise ValueError(f"{text!r} is not a finite number, or is ambiguous")
+    return value
+
+
+def whole(text: str) -> int:
+    """Return an integer that is at least 0; a comma may separate thousands.
+
+    Raises ValueError for other texts, and if a point may separate thousands (1.234).
+
+    Examples
+    --------
+    >>> [whole(text) for text in ("1234", "1,234", "1234.0", "1 234")]
+    [1234, 1234, 1234, 1234]
+    """
+    plain = text.strip()
+    single = re.fullmatch(r"([1-9]\d{0,2}),(\d{3})", plain)
+    value = decimal(single[1] + single[2] if single else plain)
+    if value < 0 or value != int(value) or re.fullmatch(r"\d{1,3}\.\d{3}", plain):
+        raise ValueError(f"{text!r} is not a whole number from 0")
+    return int(value)
+
+
+def straight(text: str) -> str:
+    """Return a text in which typographic apostrophes are straight, for lookups.
+
+    Examples
+    --------
+    >>> straight("isn’t ʻtisn´t")
+    "isn't ʻtisn't"
+    """
+    return APOSTROPHE.sub("'", text)
+
+
+def lowered(text: str, language: str = "") -> str:
+    """Return a text in lower case by the rules of its language; ``İ`` is ``i`` in all of them.
+
+    Examples
+    --------
+    >>> lowered("Işık İyi", "tr")
+    'ışık iyi'
+    """
+    text = text.replace("I\u0307", "i").replace("İ", "i")
+    if language.partition("-")[0] in DOTTED:
+        text = text.replace("I", "ı")
+    return text.lower()
