@@ -8,7 +8,7 @@ and the tables of :mod:`recall`, :mod:`emotions` and :mod:`rsa` are written to a
 
 from __future__ import annotations
 
-import json
+import re
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -18,6 +18,8 @@ from plumbline.builders.core import front_matter, parquet
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import section
 from plumbline.builders.datasets.emotions.build import AFFECTS
+from plumbline.builders.readers.spelling import decimal, whole
+from plumbline.builders.readers.table import decoded, parsed, records
 from plumbline.probes.core.run_analysis import Inputs, write_tables
 from plumbline.probes.prompts.groups import suggestions
 from plumbline.probes.stats.estimate import Table, typed
@@ -111,13 +113,15 @@ def _read(path: Path) -> pl.DataFrame:
     """Read the query, word and score of each entry of a file of lists."""
     schema = {"query": pl.String, "word": pl.String, "score": pl.Float64}
     try:
+        text = decoded(path.read_bytes())
         if path.suffix == ".json":
-            lists = json.loads(path.read_text("utf-8"))
+            lists = parsed(text, unique=True)
             items = [(q, w, float(s)) for q, pairs in lists.items() for w, s in pairs]
-            rows = pl.DataFrame(items, schema=schema, orient="row")
         else:
-            table = pl.read_csv(path, schema_overrides=schema).select(*schema)
-            rows = table.sort("query", "score", descending=[False, True], maintain_order=True)
+            items = list(_entries(text))
+        rows = pl.DataFrame(items, schema=schema, orient="row")
+        if path.suffix != ".json":
+            rows = rows.sort("query", "score", descending=[False, True], maintain_order=True)
     except (OSError, ValueError, TypeError, AttributeError, pl.exceptions.PolarsError) as error:
         raise UserError(
             f"{path}: not lists of words (JSON: {{query: [[word, score], ...]}}; CSV: query, word, "
@@ -126,7 +130,17 @@ def _read(path: Path) -> pl.DataFrame:
     rows = rows.with_columns(query=pl.col("query").str.strip_chars().str.to_lowercase())
     _refuse(path, rows.filter(~pl.col("score").fill_null(np.nan).is_finite()), "no finite score")
     _refuse(path, rows.filter(pl.struct("query", "word").is_duplicated()), "a word twice")
+    _refuse(path, rows.filter(pl.col("word").str.strip_chars() == ""), "no word")
     return rows
+
+
+def _entries(text: str) -> Iterator[tuple[str, str, float]]:
+    columns = {name: name for name in ("query", "word", "score")}
+    for line, row in records(text, columns, multiline=False):
+        try:
+            yield row["query"], row["word"], decimal(row["score"])
+        except ValueError as error:
+            raise ValueError(f"line {line}, {row['word']!r}: {error}") from error
 
 
 def _refuse(path: Path, rows: pl.DataFrame, problem: str) -> None:
@@ -138,15 +152,19 @@ def _refuse(path: Path, rows: pl.DataFrame, problem: str) -> None:
 def _profiles(path: Path, name: str) -> pl.DataFrame:
     """Read a file of profiles as rows of the table ``emotions``, one per group and affect."""
     needed = ["category", "group", *AFFECTS]
+    lists = []
     try:
-        table = pl.read_csv(path)
-        table = table if "words" in table.columns else table.with_columns(words=pl.lit(WORDS))
-        rows = table.select(*needed, n="words").unpivot(
-            AFFECTS, index=["category", "group", "n"], variable_name="affect"
-        )
-        rows = rows.with_columns(pl.col("value").cast(pl.Float64) / 100)
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise UserError(f"{path}: not a CSV file with the columns {', '.join(needed)}") from error
+        text = decoded(path.read_bytes())
+        counted = ["words"] if re.search(r"\bwords\b", text.partition("\n")[0]) else []
+        for _, row in records(text, {n: n for n in (*needed, *counted)}, multiline=False):
+            n = whole(row["words"]) if counted else WORDS
+            lists += [(row["category"], row["group"], n, a, decimal(row[a]) / 100) for a in AFFECTS]
+    except (OSError, ValueError) as error:
+        columns = ", ".join(needed)
+        raise UserError(f"{path}: not a CSV file with the columns {columns}: {error}") from error
+    rows = pl.DataFrame(lists, ["category", "group", "n", "affect", "value"], orient="row")
+    if rows.select("category", "group", "affect").is_duplicated().any():
+        raise UserError(f"{path}: a group is repeated in its category; retain one of its lines")
     if not rows["value"].is_between(0, 1).fill_null(value=False).all():
         raise UserError(f"{path}: percentages must be between 0 and 100")
     key = {"model": name, "language": LANGUAGE, "reading": "faithful", "level": "group"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from plumbline.builders.readers.spelling import decimal
 from plumbline.builders.readers.table import table
 
 COLUMNS = ["id", "text", "axis", "weight", "reversed", "polarity", "opposite"]
@@ -70,7 +71,7 @@ def _entry(fields: list[str], number: int) -> Statement:
             f"({' or '.join(POLARITIES)})"
         )
     try:
-        value = float(weight)
+        value = decimal(weight)
     except ValueError as error:
         raise ValueError(f"line {number}: weight {weight!r} is not a number") from error
     if not 0 < abs(value) < float("inf"):
