@@ -21,12 +21,8 @@ ITEM = re.compile(r"http://www\.wikidata\.org/entity/(Q[1-9][0-9]{0,17})")
 Binding = dict[str, dict[str, str]]
 DELIMITERS = (",", ";", "\t", "|")
 STATED = re.compile(r'\s*"?sep=(.)"?\s*', re.IGNORECASE)
-MARKS = {  # byte order marks; that of UTF-32 begins with that of UTF-16
-    codecs.BOM_UTF8: "utf-8",
-    codecs.BOM_UTF32_LE: "utf-32",
-    codecs.BOM_UTF16_LE: "utf-16",
-    codecs.BOM_UTF16_BE: "utf-16",
-}
+MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF32_LE: "utf-32"}  # byte order marks
+MARKS |= {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}  # begin those of UTF-32
 ESCAPES = re.compile(r"(?:\\u[0-9a-fA-F]{4})+")
 SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
@@ -54,10 +50,10 @@ def parsed(text: str | bytes, *, unique: bool = False) -> Any:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    tree = dict(pairs)
-    if len(tree) < len(pairs):
-        keys = [key for key, _ in pairs]
-        raise ValueError(f"key {next(key for key in keys if keys.count(key) > 1)!r} is repeated")
+    tree: dict[str, Any] = {}
+    for key, value in pairs:
+        if tree.setdefault(key, value) is not value:
+            raise ValueError(f"key {key!r} is repeated")
     return tree
 
 
@@ -85,16 +81,12 @@ def table_rows(
     quoted: bool = True,
     multiline: bool = True,
 ) -> Iterator[tuple[int, list[str]]]:
-    """Yield the first line's number and the fields of each row of a delimited table.
+    """Yield the first line's number and the fields of each row that is not empty.
 
-    Left out are empty rows, and the line ``sep=;`` in which spreadsheets state the delimiter.
-    In a table with tabs whose lines all have equally many fields, a quote that does not enclose a
-    field is text.
+    If lines have equally many tabs, a quote that does not enclose a field is text; otherwise, an
+    open quote raises a ValueError that states its line.
 
-    Raises a ValueError that states the line if a quote is misplaced or never closed.
-
-    ``columns``: columns in the header; if the header has them only with another of
-    :data:`DELIMITERS`, the table is read with that one.
+    ``columns``: columns of the header, by which another of :data:`DELIMITERS` is recognised.
     ``quoted``: whether quotes enclose fields; otherwise they are part of the text.
     ``multiline``: whether a quoted field may contain line breaks.
     """
@@ -102,11 +94,12 @@ def table_rows(
     first, line = next(source, ""), 1
     while first and not first.strip():
         first, line = next(source, ""), line + 1
-    if stated := STATED.fullmatch(first):
+    if stated := STATED.fullmatch(first):  # written by spreadsheets
         delimiter, first, line = stated[1], next(source, ""), line + 1
     elif columns:
         tried = (delimiter, *DELIMITERS)
-        delimiter = next((d for d in tried if {*columns} <= _names(first, d)), delimiter)
+        suited = (d for d in tried if {*columns} <= {*map(str.strip, _fields(first, d))})
+        delimiter = next(suited, delimiter)
     if isinstance(text, str) and delimiter == "\t" and quoted:
         rest = [first, *source]
         if len({row.count("\t") for row in rest if row.strip()}) == 1:
@@ -128,17 +121,12 @@ def table_rows(
         raise ValueError(f"line {number}: {error}") from error
 
 
-def _names(head: str, delimiter: str) -> set[str]:
-    return {name.strip() for name in _fields(head, delimiter)}
-
-
 def _fields(line: str, delimiter: str) -> list[str]:
     """Return the fields of one line; quotes that do not enclose a field are text."""
-    line = line.rstrip("\r\n")
     try:
         return next(csv.reader([line], delimiter=delimiter, strict=True), [])
     except csv.Error:
-        return line.split(delimiter)
+        return line.rstrip("\r\n").split(delimiter)
 
 
 def decoded(body: bytes, encoding: str = "utf-8", *, complete: bool = False) -> str:
@@ -173,12 +161,7 @@ def lines(text: str) -> list[str]:
 
 
 def table(
-    body: bytes,
-    columns: Sequence[str],
-    delimiter: str = ",",
-    *,
-    more: bool = False,
-    multiline: bool = False,
+    body: bytes, columns: Sequence[str], *, more: bool = False
 ) -> tuple[list[str], list[tuple[int, list[str]]]]:
     """Return the header of a file, which must have exactly these columns, and its numbered rows.
 
@@ -187,21 +170,19 @@ def table(
     Raises a ValueError that states the position and the problem; the header is line 1.
     """
     text = decoded(body, complete=True)
-    (_, head), *rows = [*table_rows(text, delimiter, columns, multiline=multiline)] or [(1, [])]
-    head = [name.strip() for name in _trimmed(head, 0)]
+    (_, head), *rows = [*table_rows(text, ",", columns, multiline=False)] or [(1, [])]
+    head = [name.strip() for name in _trimmed(head, len(columns))]
     if head[: len(columns)] != list(columns) or (len(head) > len(columns)) > more:
         raise ValueError(f"line 1: the columns must be {', '.join(columns)}")
-    rows = [(number, _trimmed(fields, len(head))) for number, fields in rows]
-    for number, fields in rows:
-        if len(fields) != len(head):
-            raise ValueError(f"line {number} has {len(fields)} columns, not {len(head)}")
-    return head, rows
+    return head, [(number, _trimmed(fields, len(head), number)) for number, fields in rows]
 
 
-def _trimmed(fields: list[str], length: int) -> list[str]:
-    """Drop the empty fields after ``length``, which spreadsheets append."""
+def _trimmed(fields: list[str], length: int, line: int = 0) -> list[str]:
+    """Drop empty fields after ``length``, which spreadsheets append; check the length of a row."""
     while len(fields) > length and not fields[-1].strip():
         fields = fields[:-1]
+    if line and len(fields) != length:
+        raise ValueError(f"line {line}: {len(fields)} fields, not {length}")
     return fields
 
 
@@ -228,9 +209,7 @@ def records(
         raise ValueError(f"line 1: not exactly one column {', '.join(wrong)}")
     indices = {name: head.index(column) for name, column in columns.items()}
     for line, fields in rows:
-        row = _trimmed(fields, len(head))
-        if len(row) != len(head):
-            raise ValueError(f"line {line}: {len(row)} fields, not {len(head)}")
+        row = _trimmed(fields, len(head), line)
         yield line, {name: row[index] for name, index in indices.items()}
 
 

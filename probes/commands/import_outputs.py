@@ -118,10 +118,8 @@ def _read(path: Path) -> pl.DataFrame:
             lists = parsed(text, unique=True)
             items = [(q, w, float(s)) for q, pairs in lists.items() for w, s in pairs]
         else:
-            items = list(_entries(text))
+            items = sorted(_entries(text), key=lambda entry: (entry[0], -entry[2]))
         rows = pl.DataFrame(items, schema=schema, orient="row")
-        if path.suffix != ".json":
-            rows = rows.sort("query", "score", descending=[False, True], maintain_order=True)
     except (OSError, ValueError, TypeError, AttributeError, pl.exceptions.PolarsError) as error:
         raise UserError(
             f"{path}: not lists of words (JSON: {{query: [[word, score], ...]}}; CSV: query, word, "

@@ -8,6 +8,7 @@ responses that take a clear side.
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -110,14 +111,12 @@ def _judged(rows: pl.DataFrame, reading: str) -> NDArray[np.str_]:
 
 
 def _labels(sheet: Path) -> dict[str, str]:
-    columns = {"key": "key", "label": "label"}
-    labels: dict[str, str] = {}
     with reading(sheet, "use a sheet that `annotate` has written"):
-        for line, row in records(decoded(sheet.read_bytes()), columns):
-            key = row["key"].strip()
-            if key in labels:
-                raise ValueError(f"line {line}: {key!r} is repeated")
-            labels[key] = row["label"].strip().lower()
+        rows = records(decoded(sheet.read_bytes()), {"key": "key", "label": "label"})
+        pairs = [(row["key"].strip(), row["label"].strip().lower()) for _, row in rows]
+    labels = dict(pairs)
+    if again := next((key for key, n in Counter(key for key, _ in pairs).items() if n > 1), None):
+        raise UserError(f"{sheet}: {again} is repeated; retain one of its lines")
     if wrong := next((key for key, label in labels.items() if label not in LABELS), None):
         raise UserError(f"{sheet}: {wrong} has the label {labels[wrong]!r}; use one of {LABELS}")
     return labels

@@ -115,13 +115,12 @@ class Corpus(Terms):
         (body,) = bodies
         if member := part.texts.partition("#")[2]:
             body = unpacked(body, member, ending=True)
-        rows = self._parquet(body) if self.format == "parquet" else self._table(body)
+        rows = self._parquet(body)
+        if self.format != "parquet":
+            text = decoded(body, self.encoding, complete=True)
+            rows = records(text, self.columns, "\t" if self.format == "tsv" else ",")
         for line, row in rows:
             yield normal(row["text"]), row["label"].strip(), line
-
-    def _table(self, body: bytes) -> Iterator[tuple[int, dict[str, str]]]:
-        text = decoded(body, self.encoding, complete=True)
-        return records(text, self.columns, "\t" if self.format == "tsv" else ",")
 
     def _parquet(self, body: bytes) -> Iterator[tuple[int, dict[str, str]]]:
         rows = parquet_rows(io.BytesIO(body), list(self.columns.values()))

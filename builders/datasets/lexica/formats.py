@@ -213,10 +213,7 @@ def _mpqa(_view: View, text: str, _key: str) -> Found:
 
 
 def _emolex(_view: View, text: str, _key: str) -> Found:
-    """Read a word, an emotion, and 0 or 1.
-
-    The lines for positive and negative form a pair; those of a repeated word form several.
-    """
+    """Read a word, an emotion, and 0 or 1; lines for positive and negative form pairs."""
     signs: defaultdict[tuple[str, str], list[tuple[int, str]]] = defaultdict(list)
     for number, line in _lines(text):
         cells = [cell.strip() for cell in line.split("\t")]
@@ -259,10 +256,8 @@ def _senticnet(_view: View, text: str, _key: str) -> Found:
 
 def _sentiwordnet(_view: View, text: str, _key: str) -> Found:
     """Read part of speech, id, positive and negative score, and words separated by commas."""
-    for number, line in _lines(text):
+    for number, line in (pair for pair in _lines(text) if pair[1][0] != "#"):
         cells = line.split()
-        if line.startswith("#"):
-            continue
         if len(cells) != 5 or _numbers(cells[2:4]) is None:
             yield number, "not five columns"
             continue
