@@ -81,8 +81,8 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
         for name in snapshot.names(f"{language}/"):
             file = name.split("/", 1)[1]
             with reading(snapshot.folder / name, "fetch it again"):
-                for *word, upos in words(snapshot.read(name)):
-                    form, lemma = normalise(*word, language)
+                for written, stated, upos in words(snapshot.read(name)):
+                    form, lemma = normalise(written, stated, language)
                     if upos not in POS:
                         rejects[file, f"part of speech {upos}"] += 1
                     elif not form or not all(map(_letterlike, form)):
