@@ -8,7 +8,7 @@ import pytest
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.lexica import build as lexica
 from plumbline.builders.datasets.lexica.formats import View
-from plumbline.builders.datasets.social_groups.read import Group, groups, queries
+from plumbline.builders.datasets.social_groups.read import Group, queries
 from plumbline.builders.datasets.words import build as words
 from plumbline.builders.readers.name_lists import List, entries
 from plumbline.builders.readers.spelling import decimal, lowered, straight, whole
@@ -66,9 +66,9 @@ def test_records_quotes_and_line_numbers():
     ):
         with pytest.raises(ValueError, match=f"line {line}"):
             read(text)
-    for text in ('"kids,kids,people\nage,teens,teens",people\n', '"kids,kids,people\n'):
+    for text in ('"Jo\nde,male,2,Al",5\n', '"Jo,5\nde,male,2,Al,5\n'):
         with pytest.raises(ValueError, match="line 2"):
-            groups(f"category,group,name,kind\nage,{text}".encode())
+            entries(NAMES, f"{HEAD}de,male,1,{text}".encode())
     with pytest.raises(ValueError, match="line 2"):
         decoded("a\nnaïve\n".encode("cp1252"))
     with pytest.raises(ValueError, match="'b'"):
