@@ -130,12 +130,10 @@ def _table(entry: List, text: str) -> Iterator[Listed]:
         if kind is None:
             yield Listed("", None, "any", 0, "", "", None, position)
             continue
-        try:
-            rank = whole(cells["rank"])
-            count = cells.get("count", "")
-            number = None if count.lower() in MISSING else whole(count) or None
-        except ValueError as error:
-            raise ValueError(f"{position}: {error}") from error
+        rank, count = whole(cells["rank"]), cells.get("count", "")
+        number = whole(count)
+        if rank is None or (number is None and count.lower() not in MISSING):
+            raise ValueError(f"{position}: rank {cells['rank']!r} or {count!r} is not a number")
         country = entry.country or _code(entry, cells["country"])
         bearer = cells.get("bearer") or "any"
         if bearer not in BEARERS:
@@ -147,7 +145,7 @@ def _table(entry: List, text: str) -> Iterator[Listed]:
             rank,
             normal(cells["name"]),
             normal(cells.get("native", "")),
-            number,
+            number or None,
             position,
         )
 

@@ -13,14 +13,13 @@ WRITTEN = (
     (re.compile(r"-?\d{1,3}(\.\d{3})+,\d+|-?\d{1,3}(\.\d{3}){2,}"), ".", ","),
     (re.compile(r"(?!-?[1-9]\d{0,2},\d{3}$)-?\d+,\d+"), "", ","),
 )
+POINT = re.compile(r"\d{1,3}\.\d{3}")  # may separate thousands of a whole number
 APOSTROPHE = re.compile(r"[’ʼ＇]|(?<=\w)[‘ʻ`´](?=\w)")
 DOTTED = ("az", "crh", "gag", "tr")  # languages in which I and ı, and İ and i, are pairs
 
 
-def decimal(text: str) -> float:
-    """Return a finite number that is written with a decimal point or comma.
-
-    Raises ValueError if the text is not a number, or if a comma may separate thousands (1,234).
+def decimal(text: str) -> float | None:
+    """Return a number with a decimal point or comma, or None for other and ambiguous texts (1,234).
 
     Examples
     --------
@@ -32,20 +31,15 @@ def decimal(text: str) -> float:
         if pattern.fullmatch(plain):
             plain = (plain.replace(thousands, "") if thousands else plain).replace(point, ".")
             break
-    if FLOAT.fullmatch(plain):
-        return float(plain)
-    raise ValueError(f"{text!r} is not a finite number, or is ambiguous")
+    return float(plain) if FLOAT.fullmatch(plain) else None
 
 
-def whole(text: str) -> int:
-    """Return an integer that is at least 0; a comma may separate thousands.
-
-    Raises ValueError for other texts, and if a point may separate thousands (1.234).
-    """
-    plain = text.strip()
-    value = decimal(re.sub(r"^([1-9]\d{0,2}),(\d{3})$", r"\1\2", plain))
-    if value < 0 or value != int(value) or re.fullmatch(r"\d{1,3}\.\d{3}", plain):
-        raise ValueError(f"{text!r} is not a whole number from 0")
+def whole(text: str) -> int | None:
+    """Return an integer from 0 (1,234 is 1234), or None for other and ambiguous texts (1.234)."""
+    plain = re.sub(r"^([1-9]\d{0,2}),(\d{3})$", r"\1\2", text.strip())
+    value = decimal(plain)
+    if value is None or value < 0 or value != int(value) or POINT.fullmatch(plain):
+        return None
     return int(value)
 
 

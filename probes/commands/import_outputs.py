@@ -114,12 +114,16 @@ def _read(path: Path) -> pl.DataFrame:
     schema = {"query": pl.String, "word": pl.String, "score": pl.Float64}
     try:
         text = decoded(path.read_bytes())
+        items: list[tuple[str, str, float | None]]
         if path.suffix == ".json":
             lists = parsed(text, unique=True)
             items = [(q, w, float(s)) for q, pairs in lists.items() for w, s in pairs]
         else:
-            items = sorted(_entries(text), key=lambda entry: (entry[0], -entry[2]))
+            listed = records(text, {name: name for name in schema}, multiline=False)
+            items = [(row["query"], row["word"], decimal(row["score"])) for _, row in listed]
         rows = pl.DataFrame(items, schema=schema, orient="row")
+        if path.suffix != ".json":
+            rows = rows.sort("query", "score", descending=[False, True], maintain_order=True)
     except (OSError, ValueError, TypeError, AttributeError, pl.exceptions.PolarsError) as error:
         raise UserError(
             f"{path}: not lists of words (JSON: {{query: [[word, score], ...]}}; CSV: query, word, "
@@ -130,15 +134,6 @@ def _read(path: Path) -> pl.DataFrame:
     _refuse(path, rows.filter(pl.struct("query", "word").is_duplicated()), "a word twice")
     _refuse(path, rows.filter(pl.col("word").str.strip_chars() == ""), "no word")
     return rows
-
-
-def _entries(text: str) -> Iterator[tuple[str, str, float]]:
-    columns = {name: name for name in ("query", "word", "score")}
-    for line, row in records(text, columns, multiline=False):
-        try:
-            yield row["query"], row["word"], decimal(row["score"])
-        except ValueError as error:
-            raise ValueError(f"line {line}, {row['word']!r}: {error}") from error
 
 
 def _refuse(path: Path, rows: pl.DataFrame, problem: str) -> None:
@@ -156,15 +151,17 @@ def _profiles(path: Path, name: str) -> pl.DataFrame:
         counted = ["words"] if re.search(r"\bwords\b", text.partition("\n")[0]) else []
         for _, row in records(text, {n: n for n in (*needed, *counted)}, multiline=False):
             n = whole(row["words"]) if counted else WORDS
-            lists += [(row["category"], row["group"], n, a, decimal(row[a]) / 100) for a in AFFECTS]
+            lists += [(row["category"], row["group"], n, a, decimal(row[a])) for a in AFFECTS]
     except (OSError, ValueError) as error:
         columns = ", ".join(needed)
         raise UserError(f"{path}: not a CSV file with the columns {columns}: {error}") from error
-    rows = pl.DataFrame(lists, ["category", "group", "n", "affect", "value"], orient="row")
+    schema: dict[str, Any] = {"category": pl.String, "group": pl.String, "n": pl.Int64}
+    schema |= {"affect": pl.String, "value": pl.Float64}
+    rows = pl.DataFrame(lists, schema, orient="row").with_columns(pl.col("value") / 100)
     if rows.select("category", "group", "affect").is_duplicated().any():
         raise UserError(f"{path}: a group is repeated in its category; retain one of its lines")
-    if not rows["value"].is_between(0, 1).fill_null(value=False).all():
-        raise UserError(f"{path}: percentages must be between 0 and 100")
+    if rows["n"].has_nulls() or not rows["value"].is_between(0, 1).fill_null(value=False).all():
+        raise UserError(f"{path}: percentages must be between 0 and 100, and words whole numbers")
     key = {"model": name, "language": LANGUAGE, "reading": "faithful", "level": "group"}
     rows = rows.with_columns(top_k=pl.lit(200), **{k: pl.lit(value) for k, value in key.items()})
     return sort_by_key(rows, emotions.EMOTIONS, "category", "group", "affect")

@@ -103,8 +103,7 @@ def test_numbers_as_people_write_them(tmp_path):
     written |= {"0,125": 0.125, "1e-3": 0.001, " 7\u00a0": 7, "-0,5": -0.5, "1\u202f234": 1234}
     assert {text: decimal(text) for text in written} == written
     for text in ("1,234", "1_0", "nan", "inf", "5%", "5²", "1,2,3", "1e999", ""):
-        with pytest.raises(ValueError):
-            decimal(text)
+        assert decimal(text) is None
     view = {"format": "table", "scale": "continuous", "low": -4, "high": 4}
     values, refused, _ = lexicon(tmp_path, {"f": "a\t3,5\nb\t−2\nc\t1,234\nd\tNaN\n"}, **view)
     assert (values, refused) == ({"a": (0.875,), "b": (-0.5,)}, {"not a number": 2})

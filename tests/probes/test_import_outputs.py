@@ -112,7 +112,7 @@ LIST = "query,word,score\nq,good,-3.5\nq,1984,-2\nq,null,-1,5\n"
         (LIST.replace(",", ";").replace("-1;5", "-1,5"), ""),
         (LIST.replace(",", "\t").replace("-1\t5", "−1.5").replace("\n", "\r"), ""),
         ('{"q": [["good", -1]], "q": [["null", -1]]}', "'q'"),
-        ("query,word,score\nq,good,-1\nq,odd,inf\n", "line 3, 'odd'"),
+        ("query,word,score\nq,good,-1\nq,odd,inf\n", "'odd' in 'q'"),
         ('query,word,score\nq,"good,-1\nq,odd,-2\n', "line 2"),
         ("query,word,score\nq,,-1\n", "'' in 'q'"),
     ],

@@ -159,10 +159,9 @@ def _checked(view: View, language: str, word: str, value: Any, pos: str) -> Entr
 
 
 def _numbers(value: Any) -> tuple[float, ...] | None:
-    try:
-        return tuple(decimal(str(x)) for x in ((value,) if isinstance(value, str) else value))
-    except (TypeError, ValueError):
-        return None
+    values = value if isinstance(value, tuple | list) else (value,)
+    numbers = tuple(number for x in values if (number := decimal(str(x))) is not None)
+    return numbers if len(numbers) == len(values) else None
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:

@@ -44,10 +44,9 @@ class Published(Terms):
         """Yield each normalised word, and its beta for positive, negative and neutral."""
         columns = {"word": self.word} | self.betas
         for line, row in records(decoded(body, complete=True), columns):
-            try:
-                beta = [decimal(row[axis]) for axis in AXES]
-            except ValueError as error:
-                raise ValueError(f"line {line}: not three numbers") from error
+            beta = [number for axis in AXES if (number := decimal(row[axis])) is not None]
+            if len(beta) < len(AXES):
+                raise ValueError(f"line {line}: not three numbers")
             yield normal(row["word"]), beta
 
 
