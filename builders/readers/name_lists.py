@@ -133,7 +133,8 @@ def _table(entry: List, text: str) -> Iterator[Listed]:
         rank, count = whole(cells["rank"]), cells.get("count", "")
         number = whole(count)
         if rank is None or (number is None and count.lower() not in MISSING):
-            raise ValueError(f"{position}: rank {cells['rank']!r} or {count!r} is not a number")
+            wrong = f"rank {cells['rank']!r}" if rank is None else f"count {count!r}"
+            raise ValueError(f"{position}: {wrong} is not a whole number")
         country = entry.country or _code(entry, cells["country"])
         bearer = cells.get("bearer") or "any"
         if bearer not in BEARERS:

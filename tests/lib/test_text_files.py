@@ -13,6 +13,7 @@ from plumbline.builders.datasets.words import build as words
 from plumbline.builders.readers.name_lists import List, entries
 from plumbline.builders.readers.spelling import decimal, lowered, straight, whole
 from plumbline.builders.readers.table import decoded, parsed, records
+from plumbline.probes.politicians.lexicon_evaluation import words as split_words
 
 TERMS = {"licence": "CC0-1.0", "citation": "test"}
 HEAD = "country,kind,rank,name,count\n"
@@ -126,6 +127,7 @@ def test_apostrophes_and_capitals(tmp_path):
     assert [lowered("I IŞIK İYİ I\u0307Z", code) for code in ("az-latn", "")] == [
         *("ı ışık iyi iz", "i işik iyi iz")
     ]
+    assert split_words("It isn’t GOOD", "en") == ["it", "isn't", "good"]
     assert words.normalise("Işık", "ışık", "tr") == ("ışık", "ışık")
     assert words.normalise("İstanbul", "İstanbul", "tr") == ("İstanbul", "İstanbul")
     group = Group("country", "Iraklılar", "Iraklılar", "country")
