@@ -38,7 +38,7 @@ def records(path: Path, kind: Format, columns: Mapping[str, str]) -> Iterator[di
         if kind in ("csv", "jsonl"):
             size = file.seek(0, io.SEEK_END)
             file.seek(max(size - 1, 0))
-            if file.read() != b"\n":
+            if file.read() not in (b"\n", b"\r"):
                 raise ValueError("truncated: no line break at the end")
     for record in READERS[kind](path, list(columns.values())):
         yield {name: _text(record[column]) for name, column in columns.items()}

@@ -13,6 +13,7 @@ import polars as pl
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.parquet import configs
 from plumbline.builders.readers.name_lists import BEARERS, KINDS, NOWHERE
+from plumbline.builders.readers.spelling import straight
 
 COLUMNS = ["name", "kind", "rank", "bearer", "flags"]
 STROKES = str.maketrans("øØłŁđĐ’", "oOlLdD'")  # not decomposed by Unicode
@@ -137,4 +138,4 @@ def plain(name: str) -> str:
 
 def fold(name: str) -> str:
     """Return the lookup form of a name: lower case, no diacritics, no typographic apostrophes."""
-    return plain(name).casefold()
+    return straight(plain(name).casefold())

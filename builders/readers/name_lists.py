@@ -12,6 +12,7 @@ from pydantic import Field, model_validator
 from plumbline.builders.core.params import Name
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.readers.declared import FORMAT
+from plumbline.builders.readers.spelling import MISSING, straight, whole
 from plumbline.builders.readers.table import decoded, parsed, records
 
 Kind = Literal["male", "female", "last"]
@@ -41,7 +42,7 @@ class List(Section):
     kinds: dict[str, Kind] = Field(
         {"male": "male", "female": "female", "last": "last"},
         description="kind for each value in the column `kind`, or each key of by-kind and flat "
-        "JSON; other values are omitted",
+        "JSON; rows with other values are rejected",
     )
     kind: Kind | None = Field(None, description="kind of all names, if the file has no kinds")
     country: str | None = Field(
@@ -73,7 +74,7 @@ class Listed(NamedTuple):
     """One entry of a list; ``country`` is empty if it is unknown."""
 
     country: str
-    kind: Kind
+    kind: Kind | None  # None if the list does not declare it; the entry has no name then
     bearer: str
     rank: int
     name: str  # in Latin letters; may be empty
@@ -86,13 +87,13 @@ def entries(entry: List, body: bytes) -> list[Listed]:
     """Return the entries of a list, in order."""
     reader = {"table": _table, "nested": _nested, "by-kind": _by_kind, "flat": _by_kind}
     listed = list(reader[entry.format](entry, decoded(body)))
-    if not listed:
+    if not any(item.kind for item in listed):
         raise ValueError("the file has no names")
     return listed
 
 
 def _tree(text: str) -> dict[str, Any]:
-    tree = parsed(text)
+    tree = parsed(text, unique=True)
     if not isinstance(tree, dict) or not tree:
         raise ValueError("JSON, but not a list of names by key")
     return tree
@@ -123,26 +124,29 @@ def _nested(entry: List, text: str) -> Iterator[Listed]:
 
 
 def _table(entry: List, text: str) -> Iterator[Listed]:
-    for line, row in records(text, entry.columns, strict=False):
+    for line, row in records(text, entry.columns, multiline=False):
         position, cells = f"line {line}", {key: value.strip() for key, value in row.items()}
         kind = entry.kind or entry.kinds.get(cells["kind"])
         if kind is None:
+            yield Listed("", None, "any", 0, "", "", None, position)
             continue
-        if not cells["rank"].isdecimal():
-            raise ValueError(f"{position}: rank {cells['rank']!r} is not a number")
+        rank, count = whole(cells["rank"]), cells.get("count", "")
+        number = whole(count)
+        if rank is None or (number is None and count.lower() not in MISSING):
+            wrong = f"rank {cells['rank']!r}" if rank is None else f"count {count!r}"
+            raise ValueError(f"{position}: {wrong} is not a whole number")
         country = entry.country or _code(entry, cells["country"])
         bearer = cells.get("bearer") or "any"
         if bearer not in BEARERS:
             raise ValueError(f"{position}: {bearer!r} is none of {', '.join(BEARERS)}")
-        count = cells.get("count", "").replace(",", "")
         yield Listed(
             country,
             kind,
             bearer,
-            int(cells["rank"]),
+            rank,
             normal(cells["name"]),
             normal(cells.get("native", "")),
-            int(count) if count.isdecimal() and int(count) else None,
+            number or None,
             position,
         )
 
@@ -162,7 +166,7 @@ def normal(name: str) -> str:
     >>> normal(" O’Brien ")
     "O'Brien"
     """
-    return " ".join(unicodedata.normalize("NFC", name).replace("’", "'").split())
+    return " ".join(unicodedata.normalize("NFC", straight(name)).split())
 
 
 def _code(entry: List, country: str) -> str:

@@ -6,17 +6,23 @@ Invalid content raises a ValueError that states its position.
 from __future__ import annotations
 
 import ast
+import codecs
 import csv
 import html
 import io
 import json
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import IO, Any, Literal
 
 ITEM = re.compile(r"http://www\.wikidata\.org/entity/(Q[1-9][0-9]{0,17})")
 Binding = dict[str, dict[str, str]]
+DELIMITERS = (",", ";", "\t", "|")
+STATED = re.compile(r'\s*"?sep=(.)"?\s*', re.IGNORECASE)
+MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF32_LE: "utf-32"}  # byte order marks
+MARKS |= {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}  # begin those of UTF-32
 ESCAPES = re.compile(r"(?:\\u[0-9a-fA-F]{4})+")
 SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
@@ -28,17 +34,27 @@ def web_page(body: bytes) -> str | None:
     return "a web page instead of the file" if page else None
 
 
-def parsed(text: str | bytes) -> Any:
+def parsed(text: str | bytes, *, unique: bool = False) -> Any:
     """Parse a JSON text; a lone surrogate becomes U+FFFD.
 
     Raises ValueError if it is not JSON in UTF-8, or json.JSONDecodeError if it may be truncated.
+
+    ``unique``: whether a repeated key, of whose values only the last would be read, is an error.
     """
-    text = text.decode() if isinstance(text, bytes) else text
+    text = (text.decode() if isinstance(text, bytes) else text).removeprefix("\ufeff")
     try:
-        value = json.loads(text)
+        value = json.loads(text, object_pairs_hook=_unique if unique else None)
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
     return _repaired(value) if SURROGATE.search(text) else value
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    tree: dict[str, Any] = {}
+    for key, value in pairs:
+        if tree.setdefault(key, value) is not value:
+            raise ValueError(f"key {key!r} is repeated")
+    return tree
 
 
 def literal(text: str) -> Any:
@@ -57,18 +73,66 @@ def _repaired(value: Any) -> Any:
     return [_repaired(item) for item in value] if isinstance(value, list) else value
 
 
-def table_rows(text: str | IO[str], **dialect: Any) -> Iterator[tuple[int, list[str]]]:
-    """Yield the last line number and the fields of each row of a delimited table."""
-    rows = csv.reader(io.StringIO(text, newline="") if isinstance(text, str) else text, **dialect)
+def table_rows(
+    text: str | IO[str],
+    delimiter: str = ",",
+    columns: Collection[str] = (),
+    *,
+    quoted: bool = True,
+    multiline: bool = True,
+) -> Iterator[tuple[int, list[str]]]:
+    """Yield the first line's number and the fields of each row that is not empty.
+
+    If lines have equally many tabs, a quote that does not enclose a field is text; otherwise, an
+    open quote raises a ValueError that states its line.
+
+    ``columns``: columns of the header, by which another of :data:`DELIMITERS` is recognised.
+    ``quoted``: whether quotes enclose fields; otherwise they are part of the text.
+    ``multiline``: whether a quoted field may contain line breaks.
+    """
+    source = iter(io.StringIO(text, newline="") if isinstance(text, str) else text)
+    first, line = next(source, ""), 1
+    while first and not first.strip():
+        first, line = next(source, ""), line + 1
+    if stated := STATED.fullmatch(first):  # written by spreadsheets
+        delimiter, first, line = stated[1], next(source, ""), line + 1
+    elif columns:
+        tried = (delimiter, *DELIMITERS)
+        suited = (d for d in tried if {*columns} <= {*map(str.strip, _fields(first, d))})
+        delimiter = next(suited, delimiter)
+    if isinstance(text, str) and delimiter == "\t" and quoted:
+        rest = [first, *source]
+        if len({row.count("\t") for row in rest if row.strip()}) == 1:
+            yield from ((n, _fields(row, "\t")) for n, row in enumerate(rest, line) if row.strip())
+            return
+        source = iter(rest[1:])
+    quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
+    rows = csv.reader(chain([first], source), delimiter=delimiter, quoting=quoting, strict=quoted)
+    number = line
     try:
         for row in rows:
-            yield rows.line_num, row
+            after = line + rows.line_num
+            if after - number > 1 and not multiline:
+                raise ValueError(f"line {number}: a quote is not closed in its line")
+            if any(map(str.strip, row)):
+                yield number, row
+            number = after
     except csv.Error as error:
-        raise ValueError(f"line {rows.line_num}: {error}") from error
+        raise ValueError(f"line {number}: {error}") from error
+
+
+def _fields(line: str, delimiter: str) -> list[str]:
+    """Return the fields of one line; quotes that do not enclose a field are text."""
+    try:
+        return next(csv.reader([line], delimiter=delimiter, strict=True), [])
+    except csv.Error:
+        return line.rstrip("\r\n").split(delimiter)
 
 
 def decoded(body: bytes, encoding: str = "utf-8", *, complete: bool = False) -> str:
-    """Return the text of a file, without a byte order mark.
+    r"""Return the text of a file, without a byte order mark and with ``\n`` as its line ends.
+
+    A byte order mark takes precedence over ``encoding``.
 
     ``complete``: whether the file must end with a line break, which a truncated file lacks.
 
@@ -76,11 +140,14 @@ def decoded(body: bytes, encoding: str = "utf-8", *, complete: bool = False) -> 
     """
     if wrong := web_page(body):
         raise ValueError(wrong)
+    encoding = next((name for mark, name in MARKS.items() if body.startswith(mark)), encoding)
     try:
         text = body.decode(encoding).removeprefix("\ufeff")
         text.encode()  # some encodings yield lone surrogates
     except (UnicodeError, LookupError) as error:
-        raise ValueError(f"not {encoding.upper()}") from error
+        place = body[: error.start].count(b"\n") + 1 if isinstance(error, UnicodeDecodeError) else 0
+        raise ValueError(f"{f'line {place}: ' if place else ''}not {encoding.upper()}") from error
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
     if "\0" in text:
         raise ValueError(f"a NUL character in line {text[: text.index(chr(0))].count(chr(10)) + 1}")
     if complete and not text.endswith("\n"):
@@ -88,13 +155,13 @@ def decoded(body: bytes, encoding: str = "utf-8", *, complete: bool = False) -> 
     return text
 
 
-def lines(body: bytes, *, complete: bool = False) -> list[str]:
-    """Split a file at line breaks only, since texts may contain other line separators."""
-    return decoded(body, complete=complete).replace("\r\n", "\n").removesuffix("\n").split("\n")
+def lines(text: str) -> list[str]:
+    """Split a decoded text at line breaks only, since lines may contain other separators."""
+    return text.removesuffix("\n").split("\n")
 
 
 def table(
-    body: bytes, columns: Sequence[str], delimiter: str = ",", *, more: bool = False
+    body: bytes, columns: Sequence[str], *, more: bool = False
 ) -> tuple[list[str], list[tuple[int, list[str]]]]:
     """Return the header of a file, which must have exactly these columns, and its numbered rows.
 
@@ -103,13 +170,20 @@ def table(
     Raises a ValueError that states the position and the problem; the header is line 1.
     """
     text = decoded(body, complete=True)
-    head, *rows = [row for _, row in table_rows(text, delimiter=delimiter)] or [[]]
+    (_, head), *rows = [*table_rows(text, ",", columns, multiline=False)] or [(1, [])]
+    head = [name.strip() for name in _trimmed(head, len(columns))]
     if head[: len(columns)] != list(columns) or (len(head) > len(columns)) > more:
         raise ValueError(f"line 1: the columns must be {', '.join(columns)}")
-    for number, fields in enumerate(rows, start=2):
-        if len(fields) != len(head):
-            raise ValueError(f"line {number} has {len(fields)} columns, not {len(head)}")
-    return head, list(enumerate(rows, start=2))
+    return head, [(number, _trimmed(fields, len(head), number)) for number, fields in rows]
+
+
+def _trimmed(fields: list[str], length: int, line: int = 0) -> list[str]:
+    """Drop empty fields after ``length``, which spreadsheets append; check the length of a row."""
+    while len(fields) > length and not fields[-1].strip():
+        fields = fields[:-1]
+    if line and len(fields) != length:
+        raise ValueError(f"line {line}: {len(fields)} fields, not {length}")
+    return fields
 
 
 def records(
@@ -119,29 +193,24 @@ def records(
     head: Sequence[str] = (),
     *,
     quoted: bool = True,
-    strict: bool = True,
+    multiline: bool = True,
 ) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield the line and the renamed fields of each row of a table.
+    """Yield the line and the renamed fields of each row of a table; see :func:`table_rows`.
 
     Raises a ValueError that states the position and the problem.
 
     ``columns``: names of the columns in the file, by their new names.
     ``head``: names of the columns if the file has no header.
-    ``quoted``: whether quotes enclose fields; otherwise they are part of the text.
-    ``strict``: whether a misplaced or missing quote is an error.
     """
-    quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
-    # an unclosed quote indicates a truncated file
-    rows = table_rows(text, delimiter=delimiter, quoting=quoting, strict=strict and quoted)
-    head = head or next(rows, (0, []))[1]
-    if absent := sorted(set(columns.values()) - set(head)):
-        raise ValueError(f"line 1: no column {', '.join(absent)}")
+    needed = [] if head else [*columns.values()]
+    rows = table_rows(text, delimiter, needed, quoted=quoted, multiline=multiline)
+    head = head or [name.strip() for name in next(rows, (0, []))[1]]
+    if wrong := sorted(name for name in columns.values() if head.count(name) != 1):
+        raise ValueError(f"line 1: not exactly one column {', '.join(wrong)}")
     indices = {name: head.index(column) for name, column in columns.items()}
-    for line, row in rows:
-        if row and len(row) != len(head):
-            raise ValueError(f"line {line}: {len(row)} fields, not {len(head)}")
-        if row:
-            yield line, {name: row[index] for name, index in indices.items()}
+    for line, fields in rows:
+        row = _trimmed(fields, len(head), line)
+        yield line, {name: row[index] for name, index in indices.items()}
 
 
 def json_object(body: str | bytes, where: str) -> dict[str, Any]:
@@ -163,7 +232,7 @@ def json_lines(
 
     Raises a ValueError that states the position and the problem.
     """
-    for number, line in enumerate(re.split(r"\r?\n", text.rstrip("\r\n")), start=1):
+    for number, line in enumerate(lines(text.rstrip("\n")), start=1):
         row = json_object(line, f"line {number}")
         if not isinstance(row.get(columns[needed]), str):
             raise ValueError(f"line {number}: not an object with a text {columns[needed]!r}")  # noqa: TRY004
@@ -215,7 +284,8 @@ def tweeteval(
     ``mapping``: a number, a tab and a name on each line.
     ``complete``: whether the files must end with a line break.
     """
-    rows, keys, named = (lines(body, complete=complete) for body in (texts, labels, mapping))
+    bodies = (texts, labels, mapping)
+    rows, keys, named = (lines(decoded(body, complete=complete)) for body in bodies)
     pairs = (line.partition("\t") for line in named)
     names = {key.strip(): name.strip() for key, _, name in pairs}
     if not all(names.values()):

@@ -10,7 +10,7 @@ separate folder.
 
 from __future__ import annotations
 
-import json
+import gzip
 import re
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -23,6 +23,8 @@ from plumbline.builders.core import front_matter, parquet
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import section
 from plumbline.builders.datasets.emotions.build import AFFECTS
+from plumbline.builders.readers.spelling import decimal, whole
+from plumbline.builders.readers.table import decoded, parsed, records, table_rows
 from plumbline.probes.core.run_analysis import Inputs, write_tables
 from plumbline.probes.leaning import compass, stances
 from plumbline.probes.leaning.scoring import OPTIONS
@@ -118,8 +120,9 @@ def run_answers(
 def _answers(path: Path, columns: Mapping[str, str], names: Mapping[str, str]) -> list[Any]:
     """Read a file of answers as rows of the outputs of ``stances`` with options to choose from."""
     try:
-        lines = path.suffix in (".jsonl", ".ndjson")
-        table = pl.read_ndjson(path) if lines else pl.read_csv(path, infer_schema=False)
+        lines, needed = path.suffix in (".jsonl", ".ndjson"), ("id", "response")
+        sheet = [columns.get(name, name) for name in needed]
+        table = pl.read_ndjson(path) if lines else _sheet(path, sheet)
         table = table.rename({column: name for name, column in columns.items()})
         defaults = {k: v for k, v in ANSWER.items() if v is not None and k not in table.columns}
         table = table.with_columns(**{k: pl.lit(v) for k, v in defaults.items()}).select(*ANSWER)
@@ -127,7 +130,7 @@ def _answers(path: Path, columns: Mapping[str, str], names: Mapping[str, str]) -
             table = table.with_columns(pl.col("options").list.join("\n"))
         table = table.with_columns(pl.all().cast(pl.String).fill_null(""))
         table = table.with_columns(pl.col("order", "seed").cast(pl.Int64))
-    except (OSError, pl.exceptions.PolarsError) as error:
+    except (OSError, ValueError, pl.exceptions.PolarsError) as error:
         problem = str(error).splitlines()[0]
         raise UserError(
             f"{path}: not CSV or JSON lines with the columns id and response: {problem}"
@@ -153,6 +156,14 @@ def _answers(path: Path, columns: Mapping[str, str], names: Mapping[str, str]) -
             )
     options = {text: [LABEL.sub("", o) for o in text.splitlines()] for text in table["options"]}
     return [row | {"options": options[row["options"]]} for row in table.to_dicts()]
+
+
+def _sheet(path: Path, needed: list[str]) -> pl.DataFrame:
+    body = path.read_bytes()
+    text = decoded(gzip.decompress(body) if path.suffix == ".gz" else body)
+    _, head = next(table_rows(text, ",", needed), (0, needed))
+    rows = records(text, {name: name for name in map(str.strip, head)})
+    return pl.DataFrame([row for _, row in rows])
 
 
 def _plain(name: str) -> str:
@@ -202,13 +213,17 @@ def _read(path: Path) -> pl.DataFrame:
     """Read the query, word and score of each entry of a file of lists."""
     schema = {"query": pl.String, "word": pl.String, "score": pl.Float64}
     try:
+        text = decoded(path.read_bytes())
+        items: list[tuple[str, str, float | None]]
         if path.suffix == ".json":
-            lists = json.loads(path.read_text("utf-8"))
+            lists = parsed(text, unique=True)
             items = [(q, w, float(s)) for q, pairs in lists.items() for w, s in pairs]
-            rows = pl.DataFrame(items, schema=schema, orient="row")
         else:
-            table = pl.read_csv(path, schema_overrides=schema).select(*schema)
-            rows = table.sort("query", "score", descending=[False, True], maintain_order=True)
+            listed = records(text, {name: name for name in schema}, multiline=False)
+            items = [(row["query"], row["word"], decimal(row["score"])) for _, row in listed]
+        rows = pl.DataFrame(items, schema=schema, orient="row")
+        if path.suffix != ".json":
+            rows = rows.sort("query", "score", descending=[False, True], maintain_order=True)
     except (OSError, ValueError, TypeError, AttributeError, pl.exceptions.PolarsError) as error:
         raise UserError(
             f"{path}: not lists of words (JSON: {{query: [[word, score], ...]}}; CSV: query, word, "
@@ -217,6 +232,7 @@ def _read(path: Path) -> pl.DataFrame:
     rows = rows.with_columns(query=pl.col("query").str.strip_chars().str.to_lowercase())
     _refuse(path, rows.filter(~pl.col("score").fill_null(np.nan).is_finite()), "no finite score")
     _refuse(path, rows.filter(pl.struct("query", "word").is_duplicated()), "a word twice")
+    _refuse(path, rows.filter(pl.col("word").str.strip_chars() == ""), "no word")
     return rows
 
 
@@ -229,17 +245,23 @@ def _refuse(path: Path, rows: pl.DataFrame, problem: str) -> None:
 def _profiles(path: Path, name: str) -> pl.DataFrame:
     """Read a file of profiles as rows of the table ``emotions``, one per group and affect."""
     needed = ["category", "group", *AFFECTS]
+    lists = []
     try:
-        table = pl.read_csv(path)
-        table = table if "words" in table.columns else table.with_columns(words=pl.lit(WORDS))
-        rows = table.select(*needed, n="words").unpivot(
-            AFFECTS, index=["category", "group", "n"], variable_name="affect"
-        )
-        rows = rows.with_columns(pl.col("value").cast(pl.Float64) / 100)
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise UserError(f"{path}: not a CSV file with the columns {', '.join(needed)}") from error
-    if not rows["value"].is_between(0, 1).fill_null(value=False).all():
-        raise UserError(f"{path}: percentages must be between 0 and 100")
+        text = decoded(path.read_bytes())
+        counted = ["words"] if re.search(r"\bwords\b", text.partition("\n")[0]) else []
+        for _, row in records(text, {n: n for n in (*needed, *counted)}, multiline=False):
+            n = whole(row["words"]) if counted else WORDS
+            lists += [(row["category"], row["group"], n, a, decimal(row[a])) for a in AFFECTS]
+    except (OSError, ValueError) as error:
+        columns = ", ".join(needed)
+        raise UserError(f"{path}: not a CSV file with the columns {columns}: {error}") from error
+    schema: dict[str, Any] = {"category": pl.String, "group": pl.String, "n": pl.Int64}
+    schema |= {"affect": pl.String, "value": pl.Float64}
+    rows = pl.DataFrame(lists, schema, orient="row").with_columns(pl.col("value") / 100)
+    if rows.select("category", "group", "affect").is_duplicated().any():
+        raise UserError(f"{path}: a group is repeated in its category; retain one of its lines")
+    if rows["n"].has_nulls() or not rows["value"].is_between(0, 1).fill_null(value=False).all():
+        raise UserError(f"{path}: percentages must be between 0 and 100, and words whole numbers")
     key = {"model": name, "language": LANGUAGE, "reading": "faithful", "level": "group"}
     rows = rows.with_columns(top_k=pl.lit(200), **{k: pl.lit(value) for k, value in key.items()})
     return sort_by_key(rows, emotions.EMOTIONS, "category", "group", "affect")

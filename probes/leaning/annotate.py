@@ -8,14 +8,16 @@ responses that take a clear side.
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import polars as pl
 
-from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.errors import UserError, reading
 from plumbline.builders.core.snapshot import writing
+from plumbline.builders.readers.table import decoded, records
 from plumbline.probes.leaning.choices import refused
 
 if TYPE_CHECKING:
@@ -73,7 +75,10 @@ def score(model: str, sheets: Sequence[Path]) -> Agreement:
     counts = np.array([[marks.count(label) for label in LABELS] for marks in votes])
     sides = zip(labels[0], 2 * counts[:, :2] > len(sheets), strict=True)
     clear = {key: LABELS[side.argmax()] for key, side in sides if side.any()}
-    rows = _answers(model).filter(pl.col("key").is_in(list(clear)))
+    answers = _answers(model)
+    if unknown := sorted({*labels[0]} - {*answers["key"]}):
+        raise UserError(f"{sheets[0]}: {unknown[0]} is no answer of {model}; draw new sheets")
+    rows = answers.filter(pl.col("key").is_in(list(clear)))
     majority = [clear[key] for key in rows["key"]]
     accuracy = {
         reading: float((_judged(rows, reading) == majority).sum() / (len(clear) or np.nan))
@@ -89,7 +94,8 @@ def _answers(model: str) -> pl.DataFrame:
         raise UserError(f"{folder}: missing; run the probe `stances` on a generative model")
     rows = pl.read_parquet(folder / "*.parquet").filter(form="plain")
     names = (" ".join(map(str, row)) for row in rows.select(KEY).rows())
-    keys = [hashlib.sha256(name.encode()).hexdigest()[:16] for name in names]
+    # The letter prevents spreadsheets from reading a key as a number, such as 12e4.
+    keys = [f"k{hashlib.sha256(name.encode()).hexdigest()[:16]}" for name in names]
     return rows.with_columns(key=pl.Series(keys))
 
 
@@ -105,11 +111,12 @@ def _judged(rows: pl.DataFrame, reading: str) -> NDArray[np.str_]:
 
 
 def _labels(sheet: Path) -> dict[str, str]:
-    try:
-        rows = pl.read_csv(sheet, columns=["key", "label"], infer_schema=False).fill_null("")
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise UserError(f"{sheet}: not a sheet written by `annotate` ({error})") from error
-    labels = {key: label.strip() for key, label in rows.rows()}
+    with reading(sheet, "use a sheet that `annotate` has written"):
+        rows = records(decoded(sheet.read_bytes()), {"key": "key", "label": "label"})
+        pairs = [(row["key"].strip(), row["label"].strip().lower()) for _, row in rows]
+    labels = dict(pairs)
+    if again := next((key for key, n in Counter(key for key, _ in pairs).items() if n > 1), None):
+        raise UserError(f"{sheet}: {again} is repeated; retain one of its lines")
     if wrong := next((key for key, label in labels.items() if label not in LABELS), None):
         raise UserError(f"{sheet}: {wrong} has the label {labels[wrong]!r}; use one of {LABELS}")
     return labels

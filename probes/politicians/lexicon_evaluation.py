@@ -19,6 +19,7 @@ from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.labelled_texts.build import LABELS, SPLITS
 from plumbline.builders.datasets.lexica.published import OF, PUBLISHED
+from plumbline.builders.readers.spelling import lowered, straight
 from plumbline.probes.politicians.words import word_counts
 from plumbline.probes.stats import classification
 from plumbline.probes.stats.estimate import (
@@ -283,7 +284,7 @@ def _measured(
 
 
 def words(text: str, language: str) -> list[str]:
-    """Return the words of a text in lower case.
+    """Return the words of a text in lower case, with straight apostrophes.
 
     Boundaries follow Unicode Standard Annex 29: marks such as vowel signs, and apostrophes between
     letters, do not separate words. Hyphenated compounds are one word. French elided words (``l'``,
@@ -299,10 +300,10 @@ def words(text: str, language: str) -> list[str]:
     ['a', 'well-made', 'film', "isn't", 'it']
     >>> words("मुझे यह फ़िल्म अच्छी लगी।", "hi")
     ['मुझे', 'यह', 'फ़िल्म', 'अच्छी', 'लगी']
-    >>> words("J'aime l’histoire d'aujourd'hui", "fr")
+    >>> words("J'aime l’histoire d’aujourd’hui", "fr")
     ['j', 'aime', 'l', 'histoire', 'd', "aujourd'hui"]
     """
-    lower = text.lower()
+    lower = lowered(straight(text), language)
     if language not in UNSPACED:
         parts: list[str] = WORD.findall(lower)
         if language == "fr":

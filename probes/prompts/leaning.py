@@ -6,19 +6,20 @@ Arrow?* They are separate from the probe ``stances``, because a control model is
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import polars as pl
 from pydantic import AfterValidator, Field, model_validator
 
-from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.errors import UserError, reading
 from plumbline.builders.core.params import Params as Section
+from plumbline.builders.readers.table import decoded, records
 from plumbline.probes.models.scorer import MASK
 from plumbline.probes.prompts import gaps
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
 STATEMENT, OPTIONS, DENIED = "{statement}", "{options}", "{text}"
 Form = Literal["plain", "negated", "paraphrase", "prior"]
@@ -201,13 +202,12 @@ def paraphrases(path: str) -> list[Wording]:
 
     Raises UserError if the file is missing or has other columns, empty texts or duplicates.
     """
-    try:
-        table = pl.read_csv(path, infer_schema=False)
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise UserError(f"{path}: could not be read ({error}); see probes.stances") from error
-    if set(table.columns) != set(FIELDS) or "" in table.fill_null("").unpivot()["value"]:
+    with reading(path, f"every row must have {', '.join(FIELDS)}; see probes.stances"):
+        text = decoded(Path(path).read_bytes())
+        rows = [row for _, row in records(text, {name: name for name in FIELDS})]
+    table = pl.DataFrame(rows, dict.fromkeys(FIELDS, pl.String))
+    if "" in table.unpivot()["value"]:
         raise UserError(f"{path}: every row must have {', '.join(FIELDS)}")
     if len(again := table.filter(pl.struct(FIELDS[:3]).is_duplicated())):
         raise UserError(f"{path}: variant {again['variant'][0]} of {again['id'][0]} is a duplicate")
-    rows = table.select(FIELDS).iter_rows()
-    return [Wording(config, name, "paraphrase", *texts) for config, name, *texts in rows]
+    return [Wording(config, name, "paraphrase", *rest) for config, name, *rest in table.rows()]

@@ -55,11 +55,11 @@ def test_every_line_ends_in_a_row_or_in_a_counted_reject(tmp_path):
         ("testing", "New", "neutral"),
         ("testing", "Seen", "neutral"),
     ]
-    assert {(r.key, r.reason, r.number) for r in rejects} == {
-        ("mine/tuning", "the same text again", 2),
-        ("mine/tuning", "the same text with several labels", 2),
-        ("mine/tuning", "among the testing texts too", 1),
-        ("mine/testing", "no text", 1),
+    assert {(r.key, r.reason, r.detail) for r in rejects} == {
+        *(("mine/tuning", "the same text again", f"line {n}") for n in (3, 4)),
+        *(("mine/tuning", "the same text with several labels", f"line {n}") for n in (5, 6)),
+        ("mine/tuning", "among the testing texts too", "line 1"),
+        ("mine/testing", "no text", "line 2"),
     }
     assert len(rows) + sum(r.number for r in rejects) == 9
 

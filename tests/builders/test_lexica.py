@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections import Counter
+
 import building
 import pytest
 
@@ -92,11 +94,12 @@ def test_build_keeps_the_values_of_views(rows):
 def test_build_resolves_repeated_words(found, rows):
     assert rows["good"]["view_values"][1] == "0.875"  # mean of 3 and 4, of 4
     assert rows["proud"]["view_names"] == ["degrees", "poles"]  # its two classes tie
-    assert {(r.key, r.reason, r.number) for r in found if isinstance(r, Reject)} == {
-        ("degrees", "repeated in its view, merged into one row", 1),
-        ("degrees", "out of range", 1),
-        ("classes", "labels of one word that tie", 2),
-        ("classes", "label that the view does not declare", 1),
+    rejects = [(r.key, r.reason) for r in found if isinstance(r, Reject)]
+    assert Counter(rejects) == {
+        ("degrees", "repeated in its view, merged into one row"): 1,
+        ("degrees", "out of range"): 1,
+        ("classes", "labels of one word that tie"): 2,
+        ("classes", "label that the view does not declare"): 1,
     }
 
 

@@ -14,7 +14,7 @@ def view(**changes) -> View:
 
 def read(declared: View, text: str | bytes):
     body = text if isinstance(text, bytes) else text.encode()
-    found = list(entries(declared, {"http://x/a.txt": body}))
+    found = [entry for _, entry in entries(declared, {"http://x/a.txt": body})]
     good = [e for e in found if isinstance(e, Entry)]
     return {e.word: e.value for e in good}, [r for r in found if isinstance(r, str)]
 
@@ -30,7 +30,7 @@ def test_a_table_is_brought_to_its_scale_and_its_bad_lines_are_counted():
 def test_quoted_columns_header_pairs_and_parts_of_speech():
     declared = view(scale="pairs", delimiter=",", header=True, word=1, value=[2, 3], pos=0)
     body = b'pos,word,p,n\nadj,"well, well",0.5,0\nv,go,0.5,1.5\n'
-    found = list(entries(declared, {"http://x/a.txt": body}))
+    found = [entry for _, entry in entries(declared, {"http://x/a.txt": body})]
     assert found[0] == Entry("well, well", (0.5, 0.0), "ADJ")
     assert found[1] == "out of range"
 
@@ -51,7 +51,7 @@ def test_word_lists_in_an_archive_are_labelled_by_their_file():
         archive.writestr("__MACOSX/list/bad.txt", "junk")
     files = {"positive": "http://x/l.zip#good.txt", "negative": "http://x/l.zip#bad.txt"}
     declared = view(files=files, format="list", scale="binary", labels=SIGNS, encoding="latin-1")
-    found = list(entries(declared, {"http://x/l.zip": sent.getvalue()}))
+    found = [entry for _, entry in entries(declared, {"http://x/l.zip": sent.getvalue()})]
     assert [(e.word, e.value) for e in found] == [("naïve", "negative"), ("kind", "positive")]
     assert declared.paths("en") == {"http://x/l.zip": "en/one/l.zip"}
 
@@ -108,7 +108,7 @@ def test_a_python_dump_is_parsed_and_never_executed(tmp_path):
 def test_each_word_of_a_synset_has_its_pair_and_part_of_speech():
     declared = view(format="sentiwordnet", scale="pairs")
     body = "a 28106 0.25 0.375 अच्छा,बढ़िया\nv 1 x 0 y\n".encode()
-    found = list(entries(declared, {"http://x/a.txt": body}))
+    found = [entry for _, entry in entries(declared, {"http://x/a.txt": body})]
     assert [(e.word, e.value, e.pos) for e in found[:2]] == [
         ("अच्छा", (0.25, 0.375), "ADJ"),
         ("बढ़िया", (0.25, 0.375), "ADJ"),

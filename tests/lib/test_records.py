@@ -83,12 +83,6 @@ def test_literal_refuses_what_is_none(text):
         table.literal(text)
 
 
-@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-def test_table_rows_with_any_line_end(end):
-    text = end.join(["a,b", 'c,"d\u2028e"', ""])
-    assert [row for _, row in table.table_rows(text)] == [["a", "b"], ["c", "d\u2028e"]]
-
-
 ROW = {
     "item": {"type": "uri", "value": "http://www.wikidata.org/entity/Q2"},
     "label": {"type": "literal", "value": "Анна", "xml:lang": "ru"},

@@ -295,6 +295,8 @@ def test_run_constant_model_has_no_rating_and_no_percentile(copy):
     for name, column in (("values", "value"), ("standing", "percentile"), ("answers", "rating")):
         faithful = found[name].filter(reading="faithful")
         assert faithful[column].null_count() == len(faithful) > 0, name
+
+
 def test_standing_among_single_answers_differs_from_that_among_means(tmp_path):
     inputs = convinced(tmp_path, 3)
     path = inputs.datasets["survey"] / "simulated.parquet"

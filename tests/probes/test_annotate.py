@@ -53,6 +53,20 @@ def test_score_of_drawn_sheets(answers):
     assert found.accuracy["faithful"] == pytest.approx(0.5, abs=0.12)
     label(sheets[2], right)
     assert annotate.score("m", sheets).kappa == 1
+    # a spreadsheet saves the table with a mark, its own delimiter, capitals and an empty line
+    table = pl.read_csv(sheets[0]).with_columns(pl.col("label").str.to_titlecase())
+    text = table.write_csv(separator="\t", line_terminator="\r\n") + "\t\t\t\r\n"
+    sheets[0].write_bytes(text.encode("utf-16"))
+    sheets[1].write_text("\ufeffsep=;\n" + table.write_csv(separator=";"), "utf-8")
+    assert annotate.score("m", sheets).kappa == 1
+    key = table["key"][0]
+    for changed in (f"{text}{key}\t\t\tnone\r\n", text.replace(key, "k0")):
+        for sheet in sheets:
+            sheet.write_text(changed, "utf-8")
+        with pytest.raises(UserError, match=key if key in changed else "k0"):
+            annotate.score("m", sheets)
+    for sheet in sheets:
+        table.write_csv(sheet)
     for sheet in sheets:
         label(sheet, pl.lit("none"))
     assert np.isnan(annotate.score("m", sheets).accuracy["corrected"])  # no answer is clear

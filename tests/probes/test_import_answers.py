@@ -135,6 +135,16 @@ def test_import_answers_as_json_lines_with_texts_for_ids(axes):
     assert set(table("answered")["prompt"]) == {"plain"}
 
 
+def test_import_answers_of_a_spreadsheet_are_those_of_a_plain_file(axes):
+    rows = axes.unique("id").sort("id").select("id", response=pl.lit("Agree, but\nnot wholly"))
+    rows.write_csv("a.csv")
+    text = rows.write_csv(None, separator=";").replace("id;", " id ;", 1)
+    Path("b.csv").write_bytes(text.replace("\n", "\r\n").encode("utf-16"))
+    assert imported({"a": "a.csv", "b": "b.csv"}, (), "axes-en") == 0
+    a, b = (outputs(Path("mine/outputs/stances", m), "multiple_choice") for m in "ab")
+    assert a["response"].to_list() == b["response"].to_list() == rows["response"].to_list()
+
+
 @pytest.mark.parametrize(
     ("change", "columns", "named"),
     [

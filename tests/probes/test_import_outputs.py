@@ -11,10 +11,12 @@ import pytest
 from placed import validated
 
 from plumbline.builders.core.build import build
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.emotions import build as emotions
 from plumbline.builders.datasets.emotions.build import AFFECTS
 from plumbline.builders.datasets.stereotypes import build as stereotypes
 from plumbline.probes.__main__ import main
+from plumbline.probes.commands.import_outputs import _profiles, _read
 from plumbline.probes.stereotypes.rsa import similarity
 
 SHARED = Path(__file__).parents[3] / "shared/data"
@@ -103,6 +105,40 @@ def test_import_malformed_is_one_error(ready, capsys, text, arguments, problem):
     assert main(["import", *arguments, "--into", "mine"]) == 1
     assert problem in capsys.readouterr().err
     assert not Path("mine/tables").exists()
+
+
+LIST = "query,word,score\nq,good,-3.5\nq,1984,-2\nq,null,-1,5\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (LIST.replace(",", ";").replace("-1;5", "-1,5"), ""),
+        (LIST.replace(",", "\t").replace("-1\t5", "−1.5").replace("\n", "\r"), ""),
+        ('{"q": [["good", -1]], "q": [["null", -1]]}', "'q'"),
+        ("query,word,score\nq,good,-1\nq,odd,inf\n", "'odd' in 'q'"),
+        ('query,word,score\nq,"good,-1\nq,odd,-2\n', "line 2"),
+        ("query,word,score\nq,,-1\n", "'' in 'q'"),
+    ],
+)
+def test_read_lists_of_others(tmp_path, text, problem):
+    path = tmp_path / f"a.{'json' if text[0] == '{' else 'csv'}"
+    path.write_text(f"\ufeff{text}", "utf-8")
+    if problem:
+        with pytest.raises(UserError, match=problem):
+            _read(path)
+    else:
+        assert _read(path).rows() == [("q", "null", -1.5), ("q", "1984", -2), ("q", "good", -3.5)]
+
+
+def test_profiles_of_others(tmp_path):
+    path = tmp_path / "a.csv"
+    head, row = ";".join(["category", "group", *AFFECTS, "words"]), "age;kids;" + "12,5;" * 10
+    path.write_text(f"{head}\n{row}1,234\n", "utf-8-sig")
+    assert _profiles(path, "m").select("value", "n").unique().rows() == [(0.125, 1234)]
+    path.write_text(f"{head}\n{row}9\n{row}9\n")
+    with pytest.raises(UserError):
+        _profiles(path, "m")
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.core.snapshot import Snapshot
 from plumbline.builders.readers.declared import read
-from plumbline.builders.readers.table import lines
+from plumbline.builders.readers.table import decoded, lines
 
 EMOTIONS = ("anger", "anticipation", "disgust", "fear", "joy", "sadness", "surprise", "trust")
 SENTIMENTS = ("positive", "negative")
@@ -70,7 +70,7 @@ def lexicon(body: bytes) -> Iterator[tuple[str, str, dict[str, bool]]]:
         The word, the rated English word, and whether it is associated with each of
         :data:`AFFECTS`.
     """
-    numbered = enumerate(lines(body, complete=True), start=1)
+    numbered = enumerate(lines(decoded(body, complete=True)), start=1)
     rows = [(number, line.split("\t")) for number, line in numbered if line.strip()]
     if not rows:
         raise ValueError("the file has no words")

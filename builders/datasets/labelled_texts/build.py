@@ -26,6 +26,7 @@ from plumbline.builders.readers.table import decoded, normal, records, tweeteval
 LABELS = ("positive", "negative", "neutral")
 SPLITS = ("tuning", "testing")
 Sentiment = Literal["positive", "negative", "neutral"]
+Judged = dict[str, tuple[str, int]]  # sentiment and line of each text
 
 COLUMNS = (
     Column("text", "string", "the text; see Normalisation", prose="text"),
@@ -115,13 +116,12 @@ class Corpus(Terms):
         (body,) = bodies
         if member := part.texts.partition("#")[2]:
             body = unpacked(body, member, ending=True)
-        rows = self._parquet(body) if self.format == "parquet" else self._table(body)
+        rows = self._parquet(body)
+        if self.format != "parquet":
+            text = decoded(body, self.encoding, complete=True)
+            rows = records(text, self.columns, "\t" if self.format == "tsv" else ",")
         for line, row in rows:
             yield normal(row["text"]), row["label"].strip(), line
-
-    def _table(self, body: bytes) -> Iterator[tuple[int, dict[str, str]]]:
-        text = decoded(body, self.encoding, complete=True)
-        return records(text, self.columns, "\t" if self.format == "tsv" else ",", strict=False)
 
     def _parquet(self, body: bytes) -> Iterator[tuple[int, dict[str, str]]]:
         rows = parquet_rows(io.BytesIO(body), list(self.columns.values()))
@@ -138,50 +138,52 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     for language in params.languages:
         corpora = declared(snapshot, Corpus, "corpora", language)
         for corpus in sorted(corpora, key=lambda corpus: corpus.name):
-            by_split: dict[str, dict[str, str]] = {}
+            by_split: dict[str, Judged] = {}
             for split in corpus.splits():
                 by_split[split] = yield from _texts(snapshot, corpus, language, split)
             if not corpus.tuning:
                 by_split = _drawn(corpus, by_split["testing"])
             for text in sorted(by_split["tuning"].keys() & by_split["testing"].keys()):
-                del by_split["tuning"][text]
-                yield Reject(language, f"{corpus.name}/tuning", "among the testing texts too")
+                _, line = by_split["tuning"].pop(text)
+                reason = "among the testing texts too"
+                yield Reject(language, f"{corpus.name}/tuning", reason, f"line {line}")
             facts = {"source": corpus.name, "redistributable": corpus.redistribute}
             for code, texts in enumerate(by_split.values()):
-                for text, label in sorted(texts.items()):
+                for text, (label, _) in sorted(texts.items()):
                     values = {"text": text, "label": LABELS.index(label), "split": code}
                     yield Row(language, values | facts)
 
 
 def _texts(
     snapshot: Snapshot, corpus: Corpus, language: str, split: str
-) -> Generator[Reject, None, dict[str, str]]:
-    """Return the sentiment of each text of a split; yield the rejects."""
+) -> Generator[Reject, None, Judged]:
+    """Return the sentiment and first line of each text of a split; yield the rejects."""
     key = f"{corpus.name}/{split}"
     with reading(f"{snapshot.folder}: {language}/{key}", "fetch it again"):
         bodies = map(snapshot.read, corpus.files(language, split))
         lines = list(corpus.read(split, *bodies))
-    sentiments: defaultdict[str, list[str]] = defaultdict(list)
+    sentiments: defaultdict[str, list[tuple[str, int]]] = defaultdict(list)
     for text, label, line in lines:
         if label not in corpus.labels:
             yield Reject(language, key, "label of no declared sentiment", f"line {line}: {label}")
         elif not text:
             yield Reject(language, key, "no text", f"line {line}")
         else:
-            sentiments[text].append(corpus.labels[label])
-    for text, labels in sorted(sentiments.items()):
-        if len(set(labels)) > 1:
-            yield Reject(language, key, "the same text with several labels", number=len(labels))
+            sentiments[text].append((corpus.labels[label], line))
+    for text, judged in sorted(sentiments.items()):
+        several = len({label for label, _ in judged}) > 1
+        reason = "the same text with several labels" if several else "the same text again"
+        for _, line in judged[not several :]:
+            yield Reject(language, key, reason, f"line {line}")
+        if several:
             del sentiments[text]
-        elif len(labels) > 1:
-            yield Reject(language, key, "the same text again", number=len(labels) - 1)
-    return {text: labels[0] for text, labels in sentiments.items()}
+    return {text: judged[0] for text, judged in sentiments.items()}
 
 
-def _drawn(corpus: Corpus, texts: dict[str, str]) -> dict[str, dict[str, str]]:
+def _drawn(corpus: Corpus, texts: Judged) -> dict[str, Judged]:
     """Assign each text to a split by a hash of its content, independently of other texts."""
-    by_split: dict[str, dict[str, str]] = {split: {} for split in SPLITS}
-    for text, label in texts.items():
+    by_split: dict[str, Judged] = {split: {} for split in SPLITS}
+    for text, judged in texts.items():
         tuning = hash64(f"{corpus.name}/{text}") < corpus.tuning_share * 2**64
-        by_split[SPLITS[not tuning]][text] = label
+        by_split[SPLITS[not tuning]][text] = judged
     return by_split

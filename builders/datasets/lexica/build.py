@@ -122,6 +122,7 @@ class Lexicon:
     view: View
     values: dict[str, str | tuple[float, ...]] = field(default_factory=dict)
     pos: dict[str, set[str]] = field(default_factory=dict)
+    refused: defaultdict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
 
     def score(self, word: str) -> float:
         """Return the value of a word on a scale from -1 to 1."""
@@ -151,8 +152,9 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
         for view in sorted(views, key=lambda view: view.name):
             lexicon, refused = read(snapshot, view, language)
             lexica.append(lexicon)
-            for reason, number in sorted(refused.items()):
-                yield Reject(language, view.name, reason, number=number)
+            for reason in sorted(refused):
+                for position in lexicon.refused[reason]:
+                    yield Reject(language, view.name, reason, position)
         words = sorted(set().union(*(lexicon.values for lexicon in lexica)))
         fits = _fit(lexica, words, params, language)
         yield from _rows(language, lexica, words, fits)
@@ -163,31 +165,33 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
 
 
 def read(snapshot: Snapshot, view: View, language: str) -> tuple[Lexicon, Counter[str]]:
-    """Read one view and resolve repeated words.
+    """Read one view and resolve repeated words; also return the number of rejects by reason.
 
     A word receives its most frequent label, or is rejected if two labels tie; its counts are added,
     and other numbers are averaged.
     """
     values_of: defaultdict[str, list[Any]] = defaultdict(list)
-    refused: Counter[str] = Counter()
+    positions: defaultdict[str, list[str]] = defaultdict(list)
     lexicon = Lexicon(view)
     advice = "fix its format under sources.lexica.views and fetch it again"
     with reading(f"{snapshot.folder}: view {language}/{view.name}", advice):
         paths = view.paths(language).items()
-        for entry in entries(view, {address: snapshot.read(path) for address, path in paths}):
+        bodies = {address: snapshot.read(path) for address, path in paths}
+        for position, entry in entries(view, bodies, language):
             if isinstance(entry, Entry):
                 values_of[entry.word].append(entry.value)
+                positions[entry.word].append(position)
                 lexicon.pos.setdefault(entry.word, set()).update([entry.pos] if entry.pos else [])
             else:
-                refused[entry] += 1
+                lexicon.refused[entry].append(position)
     for word, values in values_of.items():
         value = _resolve(view, values)
         if value is None:
-            refused["labels of one word that tie"] += len(values)
+            lexicon.refused["labels of one word that tie"] += positions[word]
         else:
             lexicon.values[word] = value
-            refused["repeated in its view, merged into one row"] += len(values) - 1
-    return lexicon, +refused
+            lexicon.refused["repeated in its view, merged into one row"] += positions[word][1:]
+    return lexicon, +Counter({reason: len(where) for reason, where in lexicon.refused.items()})
 
 
 def _resolve(view: View, values: list[Any]) -> str | tuple[float, ...] | None:

@@ -6,13 +6,12 @@ Python source is parsed, never executed.
 
 from __future__ import annotations
 
-import csv
 import math
 import re
 import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from itertools import islice
+from itertools import islice, zip_longest
 from typing import Any, Literal, NamedTuple
 from urllib.parse import urldefrag, urlsplit
 
@@ -21,9 +20,12 @@ from pydantic import Field, model_validator
 from plumbline.builders.core.params import Name
 from plumbline.builders.readers.archives import unpacked
 from plumbline.builders.readers.declared import Terms
-from plumbline.builders.readers.table import decoded, literal, table_rows
+from plumbline.builders.readers.spelling import decimal, lowered, straight
+from plumbline.builders.readers.table import decoded, lines, literal, table_rows
 
 AXES: tuple[Literal["positive", "negative", "neutral"], ...] = ("positive", "negative", "neutral")
+# A comment in a word list: semicolons before a space or a word; emoticons such as ;) are entries.
+COMMENT = re.compile(r";+(\s|$|[^\W\d_]{3})")
 RATERS = 10  # VADER has ten raters, who gave integers from -4 to 4
 POS = {
     **dict.fromkeys(("adj", "a", "s"), "ADJ"),
@@ -92,47 +94,53 @@ class Entry(NamedTuple):
     pos: str | None = None
 
 
-Found = Iterator[tuple[str, Any, str] | str]  # word, value, part of speech; or a reject reason
+# Line; then word, value and part of speech, or the reason why the line has no entry.
+Found = Iterator[tuple[int, str, Any, str] | tuple[int, str]]
 
 
-def entries(view: View, files: dict[str, bytes]) -> Iterator[Entry | str]:
+def entries(
+    view: View, files: dict[str, bytes], language: str = ""
+) -> Iterator[tuple[str, Entry | str]]:
     """Read a view's files.
 
     ``files``: contents of the files, keyed by address without the member of an archive.
+    ``language``: language of the words, which determines their lower case.
 
     Yields
     ------
-    Entry or str
-        A string is the reason why a line has no entry. Words are in NFC and lower case, with spaces
-        for underscores. Labels are those that the view declares; numbers are finite and, for
+    tuple
+        The position of a line, and its entry, or the reason why it has none. Words are in NFC and
+        lower case, with spaces for underscores and straight apostrophes. Labels are those that the
+        view declares; numbers are finite and, for
         continuous views, scaled linearly to -1 to 1; counts are those of VADER's nine ratings;
         pairs are (positive, negative), each from 0 to 1.
     """
     for key, address in sorted(view.files.items()):
         plain, member = urldefrag(address)
         body = unpacked(files[plain], member, ending=True) if member else files[plain]
-        for entry in READERS[view.format](view, decoded(body, view.encoding), key):
-            yield entry if isinstance(entry, str) else _checked(view, *entry)
+        for line, *entry in READERS[view.format](view, decoded(body, view.encoding), key):
+            checked = _checked(view, language, *entry) if len(entry) > 1 else str(entry[0])
+            yield f"{key}, line {line}", checked
 
 
 def read(view: View, address: str, body: bytes) -> list[Entry]:
     """Return the entries in one of a view's files; raise ValueError if it has none."""
     part = {k: a for k, a in view.files.items() if urldefrag(a).url == address}
     alone = view.model_copy(update={"files": part})
-    accepted = [e for e in entries(alone, {address: body}) if isinstance(e, Entry)]
+    accepted = [e for _, e in entries(alone, {address: body}) if isinstance(e, Entry)]
     if not accepted:
         raise ValueError(f"the file has no entry that can be read as {view.format}")
     return accepted
 
 
-def normal(word: str) -> str:
-    """Normalise a word for matching across views: NFC, lower case, single spaces."""
+def normal(word: str, language: str = "") -> str:
+    """Normalise a word for matching: NFC, lower case, single spaces, straight apostrophes."""
     text = unicodedata.normalize("NFC", word.replace("_", " ").replace("\ufeff", ""))
-    return " ".join(text.lower().split())
+    return " ".join(lowered(straight(text), language).split())
 
 
-def _checked(view: View, word: str, value: Any, pos: str) -> Entry | str:
-    word = normal(word)
+def _checked(view: View, language: str, word: str, value: Any, pos: str) -> Entry | str:
+    word = normal(word, language)
     if not word:
         return "no word"
     if view.scale in ("binary", "classes"):
@@ -151,73 +159,75 @@ def _checked(view: View, word: str, value: Any, pos: str) -> Entry | str:
 
 
 def _numbers(value: Any) -> tuple[float, ...] | None:
-    try:
-        numbers = tuple(map(float, (value,) if isinstance(value, str) else value))
-    except (TypeError, ValueError, OverflowError):
-        return None
-    return numbers if all(map(math.isfinite, numbers)) else None
+    values = value if isinstance(value, tuple | list) else (value,)
+    numbers = tuple(number for x in values if (number := decimal(str(x))) is not None)
+    return numbers if len(numbers) == len(values) else None
 
 
-def _lines(text: str, comment: str = "\n") -> Iterator[str]:
-    return (line for line in text.splitlines() if line.strip() and not line.startswith(comment))
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    return ((n, line) for n, line in enumerate(lines(text), start=1) if line.strip())
 
 
 def _table(view: View, text: str, _key: str) -> Found:
     """Read delimited columns; quotes may enclose cells unless the delimiter is a tab."""
-    quoting: Literal[0, 3] = csv.QUOTE_NONE if view.delimiter == "\t" else csv.QUOTE_MINIMAL
-    rows = (row for _, row in table_rows(text, delimiter=view.delimiter, quoting=quoting))
-    needed = max(view.word, view.pos or 0, *view.value)
-    for row in filter(None, islice(rows, int(view.header), None)):
-        if len(row) <= needed:
-            yield "too few columns"
+    rows = table_rows(text, view.delimiter, quoted=view.delimiter != "\t")
+    needed = [view.word, *view.value, *([] if view.pos is None else [view.pos])]
+    for line, row in islice(rows, int(view.header), None):
+        if len(row) <= max(needed):
+            yield line, "too few columns"
             continue
+        if any("\n" in row[i] for i in needed):
+            raise ValueError(f"line {line}: a quote is not closed in its line")
         cells = [row[i].strip() for i in view.value]
         pos = "" if view.pos is None else row[view.pos].strip()
-        yield row[view.word], cells[0] if len(cells) == 1 else tuple(cells), pos
+        yield line, row[view.word], cells[0] if len(cells) == 1 else tuple(cells), pos
 
 
 def _list(_view: View, text: str, key: str) -> Found:
-    """Read one word per line, labelled with its file's key; comments begin with a semicolon."""
-    for line in _lines(text, ";"):
-        yield line, key, ""
+    """Read one word per line, labelled with its file's key; see :data:`COMMENT`."""
+    for number, line in _lines(text):
+        if not COMMENT.match(line):
+            yield number, line, key, ""
 
 
 def _vader(_view: View, text: str, _key: str) -> Found:
     """Read a word, its mean, SD and ten ratings, which become counts of the values -4 to 4."""
-    for line in text.splitlines():
+    for number, line in _lines(text):
         cells = line.split("\t")
         ratings = re.findall(r"-?\d+", cells[3]) if len(cells) == 4 else []
         counts = tuple(list(map(int, ratings)).count(rating) for rating in range(-4, 5))
         sound = len(ratings) == sum(counts) == RATERS
-        yield (cells[0], counts, "") if sound else "not ten ratings from -4 to 4"
+        wrong = number, "not ten ratings from -4 to 4"
+        yield (number, cells[0], counts, "") if sound else wrong
 
 
 def _mpqa(_view: View, text: str, _key: str) -> Found:
     """Read clues written as ``key=value`` pairs."""
-    for line in _lines(text):
+    for number, line in _lines(text):
         fields = dict(part.split("=", 1) for part in line.split() if "=" in part)
         if {"word1", "priorpolarity"} <= set(fields):
-            yield fields["word1"], fields["priorpolarity"], fields.get("pos1", "")
+            yield number, fields["word1"], fields["priorpolarity"], fields.get("pos1", "")
         else:
-            yield "no word1 or priorpolarity"
+            yield number, "no word1 or priorpolarity"
 
 
 def _emolex(_view: View, text: str, _key: str) -> Found:
-    """Read a word, an emotion, and 0 or 1; the lines for positive and negative form a pair."""
-    pairs: defaultdict[str, dict[str, str]] = defaultdict(dict)
-    for line in _lines(text):
-        cells = line.strip().split("\t")
+    """Read a word, an emotion, and 0 or 1; lines for positive and negative form pairs."""
+    signs: defaultdict[tuple[str, str], list[tuple[int, str]]] = defaultdict(list)
+    for number, line in _lines(text):
+        cells = [cell.strip() for cell in line.split("\t")]
         if len(cells) != 3 or cells[2] not in ("0", "1"):
-            yield "not word, emotion and 0 or 1"
+            yield number, "not word, emotion and 0 or 1"
         elif cells[1] in ("positive", "negative"):
-            pairs[cells[0]][cells[1]] = cells[2]
+            signs[cells[0], cells[1]].append((number, cells[2]))
         else:
-            yield "emotion other than positive and negative"
-    for word, pair in pairs.items():
-        if len(pair) == 2:
-            yield word, (pair["positive"], pair["negative"]), ""
-        else:
-            yield "only one of positive and negative"
+            yield number, "emotion other than positive and negative"
+    for word in dict.fromkeys(word for word, _ in signs):
+        for up, down in zip_longest(signs[word, "positive"], signs[word, "negative"]):
+            if up and down:
+                yield max(up[0], down[0]), word, (up[1], down[1]), ""
+            else:
+                yield (up or down)[0], "only one of positive and negative"
 
 
 def _senticnet(_view: View, text: str, _key: str) -> Found:
@@ -225,32 +235,33 @@ def _senticnet(_view: View, text: str, _key: str) -> Found:
 
     Some releases have a label (``"positive"``) before the polarity.
     """
-    for line in _lines(text):
-        name, is_item, assigned = line.partition("[")
-        if line.lstrip().startswith("#") or not is_item:
+    for number, line in _lines(text):
+        name, _, assigned = line.partition("[")
+        if line.lstrip().startswith("#") or re.fullmatch(r"\s*\w+\s*=\s*\{\s*\}\s*", line):
             continue
         key, _, value = assigned.partition("] = ")
         try:
             word, items = literal(key), literal(value)
         except ValueError:
-            yield "not an assignment of a list"
+            yield number, "not an assignment of a list"
             continue
         after = items[6:8] if isinstance(items, list) else []
         labelled = len(after) > 1 and after[0] in AXES
         if isinstance(word, str) and after and name.strip().isidentifier():
-            yield word, (after[labelled],), ""
+            yield number, word, (after[labelled],), ""
         else:
-            yield "no polarity in the list"
+            yield number, "no polarity in the list"
 
 
 def _sentiwordnet(_view: View, text: str, _key: str) -> Found:
     """Read part of speech, id, positive and negative score, and words separated by commas."""
-    for line in _lines(text, "#"):
+    for number, line in (pair for pair in _lines(text) if pair[1][0] != "#"):
         cells = line.split()
         if len(cells) != 5 or _numbers(cells[2:4]) is None:
-            yield "not five columns"
+            yield number, "not five columns"
             continue
-        yield from ((word, tuple(cells[2:4]), cells[0]) for word in cells[4].split(",") if word)
+        words, value = filter(None, cells[4].split(",")), tuple(cells[2:4])
+        yield from ((number, word, value, cells[0]) for word in words)
 
 
 READERS: dict[str, Callable[[View, str, str], Found]] = {

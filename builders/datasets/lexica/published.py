@@ -15,6 +15,7 @@ from pydantic import Field, model_validator
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.datasets.lexica.formats import AXES, normal
 from plumbline.builders.readers.declared import Terms
+from plumbline.builders.readers.spelling import decimal
 from plumbline.builders.readers.table import decoded, records
 
 PUBLISHED = "published"  # name of the config
@@ -43,10 +44,9 @@ class Published(Terms):
         """Yield each normalised word, and its beta for positive, negative and neutral."""
         columns = {"word": self.word} | self.betas
         for line, row in records(decoded(body, complete=True), columns):
-            try:
-                beta = [float(row[axis]) for axis in AXES]
-            except ValueError as error:
-                raise ValueError(f"line {line}: not three numbers") from error
+            beta = [number for axis in AXES if (number := decimal(row[axis])) is not None]
+            if len(beta) < len(AXES):
+                raise ValueError(f"line {line}: not three numbers")
             yield normal(row["word"]), beta
 
 

@@ -115,13 +115,14 @@ def _listed(snapshot: Snapshot, lists: list[name_lists.List]) -> Iterator[_Item]
     advice = "fix the list or its declaration under sources.names.lists, and fetch again"
     for entry in lists:
         for item in read(snapshot, entry.path(), partial(name_lists.entries, entry), advice):
-            if item.country and item.name:
+            if item.country and item.kind and item.name:
                 listing = _Known(entry.name, item.bearer, item.rank, item.number)
                 yield item.country, item.kind, item.name, listing
                 if flags(item.native, set()) == ["script"]:  # to be found in texts, not inserted
                     yield NOWHERE, item.kind, item.native, listing
             else:
                 reason = UNSPELLED if item.country else "of no country that is known"
+                reason = reason if item.kind else "of a kind that the list does not declare"
                 yield Reject(EVERY, f"{entry.name}/{item.position}", reason)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from plumbline.builders.readers.spelling import lowered
 from plumbline.builders.readers.table import table
 
 COLUMNS = ["category", "group", "name", "kind"]
@@ -46,7 +47,10 @@ class Query(NamedTuple):
 
 
 def queries(
-    entries: Iterable[Group], templates: Mapping[str, Sequence[str]], spelling: str
+    entries: Iterable[Group],
+    templates: Mapping[str, Sequence[str]],
+    spelling: str,
+    language: str = "",
 ) -> dict[str, Query]:
     """Fill each template with each group; queries are in lower case and have single spaces.
 
@@ -65,6 +69,6 @@ def queries(
     for entry in entries:
         word = entry.group if spelling == "paper" else entry.name
         for template in templates.get(entry.kind, ()):
-            text = " ".join(template.replace("{group}", word).lower().split())
+            text = " ".join(lowered(template.replace("{group}", word), language).split())
             filled.setdefault(text, Query(text, entry.category, entry.group, template))
     return filled

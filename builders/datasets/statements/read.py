@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from plumbline.builders.readers.spelling import decimal
 from plumbline.builders.readers.table import table
 
 COLUMNS = ["id", "text", "axis", "weight", "reversed", "polarity", "opposite"]
@@ -69,11 +70,8 @@ def _entry(fields: list[str], number: int) -> Statement:
             f"line {number}: reversed must be yes or no, and there must be an axis, or a polarity "
             f"({' or '.join(POLARITIES)})"
         )
-    try:
-        value = float(weight)
-    except ValueError as error:
-        raise ValueError(f"line {number}: weight {weight!r} is not a number") from error
-    if not 0 < abs(value) < float("inf"):
-        raise ValueError(f"line {number}: weight {weight!r} is 0 or not finite")
+    value = decimal(weight)
+    if not value:
+        raise ValueError(f"line {number}: weight {weight!r} is 0 or not a finite number")
     sentence = f"{text[0].upper()}{text[1:]}."
     return Statement(name, text, axis, value, turned == "yes", polarity, opposite, sentence)

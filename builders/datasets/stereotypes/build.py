@@ -24,7 +24,8 @@ from plumbline.builders.datasets.social_groups.read import Query, groups, querie
 from plumbline.builders.datasets.stereotypes import engines
 from plumbline.builders.datasets.stereotypes.clean import Cleaning, flags, key_term
 from plumbline.builders.readers.declared import read
-from plumbline.builders.readers.table import parsed, table
+from plumbline.builders.readers.spelling import lowered
+from plumbline.builders.readers.table import decoded, parsed, records
 
 SEARCHES = ("QUERY", "ENTITY")  # Chrome's types for suggestions that are searches
 AGAIN = "fetch another snapshot"
@@ -103,7 +104,7 @@ def queries_of(snapshot: Snapshot, name: str) -> dict[str, Query]:
     file = f"groups/{language}.csv"
     with reading(snapshot.folder / file, "fetch another snapshot"):
         entries = groups(snapshot.read(file))
-    return queries(entries, request["templates"][language], request["spelling"])
+    return queries(entries, request["templates"][language], request["spelling"], language)
 
 
 def _row(config: str, *values: Any) -> Row:
@@ -125,7 +126,7 @@ def _wave(snapshot: Snapshot, params: Params, name: str) -> Iterator[Row | Rejec
             with reading(f"{snapshot.folder}: the answer to {line['query']!r}", AGAIN):
                 suggestions = engines.read(about["format"], line["body"], line["query"])
             for suggestion in suggestions:
-                reason, attribute = _completion(suggestion, query)
+                reason, attribute = _completion(suggestion, query, language)
                 term, attribute = key_term(attribute, rules)
                 template, text = (f"{t} {term}".rstrip() for t in (query.template, query.text))
                 key = (query.category, query.group, text, attribute, template, term)
@@ -141,13 +142,15 @@ def _wave(snapshot: Snapshot, params: Params, name: str) -> Iterator[Row | Rejec
         yield _row(name, *query_of, "multi_word" not in reasons, by, places, wave, reasons, 0)
 
 
-def _completion(suggestion: engines.Suggestion, query: Query) -> tuple[str, str]:
+def _completion(
+    suggestion: engines.Suggestion, query: Query, language: str = ""
+) -> tuple[str, str]:
     """Return the reason why a suggestion does not complete the query, or the completion.
 
     A suggestion completes the query if it contains the group and the template as complete words;
     as in the paper, these may be anywhere.
     """
-    text = unicodedata.normalize("NFC", suggestion.text).lower()
+    text = lowered(unicodedata.normalize("NFC", suggestion.text), language)
     text = " ".join(text.split()).rstrip("?").rstrip()
     if suggestion.kind not in SEARCHES:
         return "not a search", ""
@@ -227,9 +230,10 @@ class Published(NamedTuple):
 def published(body: bytes) -> list[Published]:
     """Return the rows of a file in the authors' format."""
     rows = []
-    for line, fields in table(body, PUBLISHED_COLUMNS, "\t")[1]:
-        number = line - 1
-        row = Published(number, *(" ".join(field.split()) for field in fields))
+    columns = {name: name for name in PUBLISHED_COLUMNS}
+    lines = records(decoded(body, complete=True), columns, "\t")
+    for number, (_, fields) in enumerate(lines, start=1):
+        row = Published(number, *(" ".join(field.split()) for field in fields.values()))
         if not all(row):
             raise ValueError(f"row {number} has an empty field")
         if row.engine not in PUBLISHED_ENGINES:

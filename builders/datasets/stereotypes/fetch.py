@@ -203,7 +203,7 @@ def _read_files(fetch: Fetch, params: Params) -> None:
 def _queries(params: Params, locale: Locale, into: Path) -> list[str]:
     entries = groups((into / "groups" / f"{locale.language}.csv").read_bytes())
     templates = {str(kind): texts for kind, texts in params.templates[locale.language].items()}
-    return list(queries(entries, templates, params.spelling))
+    return list(queries(entries, templates, params.spelling, locale.language))
 
 
 def _ask(

@@ -115,7 +115,7 @@ def _row(language: str, lemma: str, name: str, weight: float, *senses_and_best: 
 
 def adjectives(body: bytes) -> Iterator[tuple[str, str, dict[str, float]]]:
     """Yield the lemma, class and all probabilities on each line of a file of adjectives."""
-    for number, line in enumerate(lines(body, complete=True), start=1):
+    for number, line in enumerate(lines(decoded(body, complete=True)), start=1):
         fields = line.split("\t")
         if len(fields) != 3:
             raise ValueError(f"line {number} has {len(fields)} columns, not three")

@@ -102,7 +102,7 @@ def texts(corpus: Corpus, part: str, *bodies: bytes) -> Iterator[Tagged]:
     if corpus.format == "tweeteval":
         rows = ({"text": text, "label": label} for text, label in tweeteval(*bodies))
     elif corpus.format == "tsv":
-        rows = (row for _, row in records(decoded(bodies[0]), corpus.columns, "\t", strict=False))
+        rows = (row for _, row in records(decoded(bodies[0]), corpus.columns, "\t"))
     else:
         rows = (row for _, row in json_lines(decoded(bodies[0]), corpus.columns, "text"))
     ids: set[str] = set()

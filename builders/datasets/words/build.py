@@ -19,7 +19,8 @@ from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.core.snapshot import Snapshot
-from plumbline.builders.readers.table import decoded
+from plumbline.builders.readers.spelling import lowered
+from plumbline.builders.readers.table import decoded, lines
 
 POS = ("ADJ", "VERB")
 PLACES = ("before", "after")
@@ -80,8 +81,8 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
         for name in snapshot.names(f"{language}/"):
             file = name.split("/", 1)[1]
             with reading(snapshot.folder / name, "fetch it again"):
-                for *word, upos in words(snapshot.read(name)):
-                    form, lemma = normalise(*word)
+                for written, stated, upos in words(snapshot.read(name)):
+                    form, lemma = normalise(written, stated, language)
                     if upos not in POS:
                         rejects[file, f"part of speech {upos}"] += 1
                     elif not form or not all(map(_letterlike, form)):
@@ -113,7 +114,7 @@ def words(body: bytes) -> Iterator[tuple[str, str, str]]:
     if not text.endswith("\n\n"):
         raise ValueError("truncated: CoNLL-U must end with a blank line")
     position = 0
-    for number, line in enumerate(text.split("\n"), start=1):
+    for number, line in enumerate(lines(text), start=1):
         fields = line.split("\t")
         if not line.strip():
             position = 0
@@ -126,7 +127,7 @@ def words(body: bytes) -> Iterator[tuple[str, str, str]]:
             yield fields[1], fields[2], fields[3]
 
 
-def normalise(form: str, lemma: str) -> tuple[str, str]:
+def normalise(form: str, lemma: str, language: str = "") -> tuple[str, str]:
     """Normalise a word for counting.
 
     Words are in NFC. Capitals that are due to the position in a sentence are removed: a form is
@@ -134,8 +135,9 @@ def normalise(form: str, lemma: str) -> tuple[str, str]:
     missing lemma is replaced with the lower-cased form.
     """
     form = unicodedata.normalize("NFC", form)
-    lemma = form.lower() if lemma == "_" else unicodedata.normalize("NFC", lemma)
-    return (form if lemma[:1] != lemma[:1].lower() else form.lower()), lemma
+    small = lowered(form, language)
+    lemma = small if lemma == "_" else unicodedata.normalize("NFC", lemma)
+    return (form if lemma[:1] != lowered(lemma[:1], language) else small), lemma
 
 
 def _letterlike(character: str) -> bool:
