@@ -8,11 +8,13 @@ word to the model and is not a candidate.
 
 from __future__ import annotations
 
-from functools import partial
+import re
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import regex
 
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.models.scorer import Pieces
@@ -22,7 +24,16 @@ if TYPE_CHECKING:
 
 HEAD = "a"  # the word before a candidate
 UNSPACED = ("zh", "ja", "th", "km", "lo", "my")  # written without spaces, so tokens have no marker
-SENTENCEPIECE, BYTE_LEVEL = "▁", "Ġ"  # space markers of these vocabularies
+UNSPACED_LETTER = regex.compile(
+    r"(?=\p{L})[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Khmer}\p{Lao}\p{Myanmar}]"
+)
+GAP = "<extra_id_0>"  # T5's first sentinel, used as a mask
+BEFORE = ("▁", "Ġ")  # prefix of a word's first token: SentencePiece, byte-level
+INNER, OPEN, END = (
+    "##",
+    "@@",
+    "</w>",
+)  # prefix of later tokens; suffix of all but the last; of the last
 
 
 class Tokens:
@@ -59,6 +70,8 @@ class Tokens:
         self.moses = isinstance(self.tokenizer, XLMTokenizer)
         self.mask_id: int | None = self.tokenizer.mask_token_id
         self.unknown_id: int | None = self.tokenizer.unk_token_id
+        outside = {*self.tokenizer.all_special_tokens} - {"", self.tokenizer.mask_token, GAP}
+        self.outside = re.compile("|".join(map(re.escape, sorted(outside))) or r"(?!)")
         if self.mask_id is not None and self.tokenizer.is_fast:
             self._close_up()
         self._known: dict[tuple[tuple[str, ...], str], dict[str, tuple[int, ...]]] = {}
@@ -85,10 +98,12 @@ class Tokens:
     ) -> list[list[int]]:
         """Return the token ids of each text, with or without the model's special tokens.
 
-        Raises UserError if the model was not trained on the language.
+        Raises UserError if the model was not trained on the language, or if a text contains a
+        special token other than a mask.
         """
         if not texts:
             return []
+        self.refuse_special(texts)
         self._set_language(language)
         ids: list[list[int]] = self.tokenizer(
             list(texts),
@@ -98,6 +113,17 @@ class Tokens:
             verbose=False,  # no warning, since `fits` raises an error
         )["input_ids"]
         return ids
+
+    def refuse_special(self, texts: Iterable[str], *, masks: bool = True) -> None:
+        """Raise UserError if a text contains a special token, or a mask unless ``masks``."""
+        for text in texts:
+            match = self.outside.search(text)
+            mask = "" if masks else self.tokenizer.mask_token or ""
+            if token := match[0] if match else mask * (mask in text):
+                raise UserError(
+                    f"models.{self.name}: {text!r} contains the special token {token!r}, which the "
+                    "model does not read as text; remove the token or the row"
+                )
 
     def _set_language(self, language: str) -> None:
         """Set the language of the next texts if the tokenizer distinguishes languages."""
@@ -134,29 +160,71 @@ class Tokens:
             raise self.foreign(language, tokens)
         return str(codes[0])
 
-    def counted(self, ids: Sequence[int]) -> list[int]:
-        """Return the positions of a text's tokens, excluding the model's special tokens."""
+    def counted(self, text: str, ids: Sequence[int]) -> list[int]:
+        """Return the positions of a text's tokens, excluding those that the tokenizer adds.
+
+        Raises UserError if the text contains a mask, which would not be counted.
+        """
+        self.refuse_special([text], masks=False)
         special = self.tokenizer.get_special_tokens_mask(list(ids), already_has_special_tokens=True)
         unknown = self.unknown_id  # special, but represents a part of the text
         return [i for i, no in enumerate(special) if not no or ids[i] == unknown]
 
+    @cached_property
+    def marker(self) -> str:
+        """The vocabulary's most frequent marker of words, or "" if it has none."""
+        tokens = self.tokenizer.get_vocab()
+        counts = {m: sum(token.startswith(m) for token in tokens) for m in (*BEFORE, INNER)}
+        counts |= {m: sum(token.endswith(m) for token in tokens) for m in (OPEN, END)}
+        return max(counts, key=counts.__getitem__) if any(counts.values()) else ""
+
     def words(self, text: str, ids: Sequence[int], language: str = "") -> list[int | None]:
-        """Return the index of each token's word; None for special tokens."""
-        if self.tokenizer.is_fast:
+        """Return the index of each token's word; None for special tokens.
+
+        A word begins where the vocabulary's marker says so, and where the tokenizer splits texts
+        before it looks up tokens, such as at punctuation. If only spaces are marked, a token that
+        begins with a letter of a script without spaces also begins a word.
+        """
+        self._set_language(language)
+        fast = self.tokenizer.is_fast
+        if fast:
             encoded = self.tokenizer(text)
             assert encoded["input_ids"] == list(ids)
-            numbers: list[int | None] = encoded.word_ids()
-            return numbers
-        self._set_language(language)
-        pieces = self.tokenizer.tokenize(text)  # ids of unknown tokens do not mark word ends
-        inner = self.tokenizer.convert_tokens_to_ids(pieces)
-        start = next(i for i in range(len(ids)) if list(ids[i : i + len(inner)]) == inner)
-        ends = any(piece.endswith("</w>") for piece in pieces)
-        numbers, word = [None] * len(ids), 0
-        for position, piece in enumerate(pieces, start):
-            numbers[position] = word
-            word += piece.endswith("</w>") if ends else not piece.endswith("@@")
+            pieces, parts, spans = encoded.tokens(), encoded.word_ids(), encoded[0].offsets
+            places = [i for i, part in enumerate(parts) if part is not None]
+        else:
+            inner = self.tokenizer.tokenize(text)  # ids of unknown tokens do not mark words
+            known = self.tokenizer.convert_tokens_to_ids(inner)
+            start = next(i for i in range(len(ids)) if list(ids[i : i + len(known)]) == known)
+            places = list(range(start, start + len(inner)))
+            pieces = [""] * start + inner
+        numbers: list[int | None] = [None] * len(ids)
+        word, previous, end = -1, "", 0
+        for i in places:
+            piece, letter, begins = pieces[i], pieces[i][:1], word < 0
+            if fast:
+                begin, letter = spans[i][0], text[slice(*spans[i])][:1]
+                begins |= parts[i] != parts[i - 1] or letter.isspace()  # such as a line break
+                if ids[i] == self.unknown_id and previous != self.marker:
+                    begins |= text[max(begin - 1, 0)].isspace()
+                letter = "" if begin < end else letter  # a later byte of the same character
+                end = spans[i][1]
+            elif not self.marker:
+                begins = True
+            word += begins or self._begins(piece, previous, letter)
+            numbers[i], previous = word, piece
         return numbers
+
+    def _begins(self, piece: str, previous: str, letter: str) -> bool:
+        """Return True if the vocabulary's marker shows that a token begins a word."""
+        if self.marker == INNER:
+            return not piece.startswith(INNER)
+        if self.marker == OPEN:
+            return not previous.endswith(OPEN)
+        if self.marker == END:
+            return previous.endswith(END)
+        unspaced = UNSPACED_LETTER.match(letter) and previous != self.marker
+        return piece.startswith(self.marker) or bool(unspaced) if self.marker else False
 
     def candidates(self, words: Sequence[str], language: str = "") -> dict[str, tuple[int, ...]]:
         """Return the tokens (one or several) of each word that the tokenizer can encode.
@@ -168,6 +236,7 @@ class Tokens:
         if key in self._known:
             return self._known[key]
         special = set(self.tokenizer.all_special_ids)  # including the unknown token
+        words = [word for word in words if not self.outside.search(word)]
         first: dict[tuple[int, ...], str] = {}
         texts = [HEAD, *(f"{HEAD}{self.gap(language)}{word}" for word in words)]
         head, *encoded = self.encode(texts, language, special=False)
@@ -188,8 +257,7 @@ class Tokens:
         """
         if language not in UNSPACED:
             return " "
-        markers = self.tokenizer.convert_tokens_to_ids([SENTENCEPIECE, BYTE_LEVEL])
-        return "" if any(m not in (None, self.unknown_id) for m in markers) else " "
+        return "" if self.marker in BEFORE else " "
 
     def spelled(self, words: Sequence[str], language: str = "") -> dict[str, int]:
         """Return the number of tokens of each word that the tokenizer can encode."""
