@@ -19,11 +19,12 @@ from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.core.snapshot import Snapshot
-from plumbline.builders.readers.table import decoded
+from plumbline.builders.readers.table import lines
 
 POS = ("ADJ", "VERB")
 PLACES = ("before", "after")
 FIELDS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
+GOES = "goeswith"  # the relation of a later part of a word to its first part
 
 SOURCE = "ud"
 COLUMNS = (
@@ -80,10 +81,12 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
         for name in snapshot.names(f"{language}/"):
             file = name.split("/", 1)[1]
             with reading(snapshot.folder / name, "fetch it again"):
-                for *word, upos in words(snapshot.read(name)):
+                for *word, upos, problem in words(snapshot.read(name), language):
                     form, lemma = normalise(*word)
                     if upos not in POS:
                         rejects[file, f"part of speech {upos}"] += 1
+                    elif problem:
+                        rejects[file, problem] += 1
                     elif not form or not all(map(_letterlike, form)):
                         rejects[file, "not a plain word"] += 1
                     else:
@@ -103,27 +106,45 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
             yield Row(language, values)
 
 
-def words(body: bytes) -> Iterator[tuple[str, str, str]]:
-    """Yield the form, lemma and part of speech of each syntactic word in a CoNLL-U treebank.
+def words(body: bytes, language: str = "") -> Iterator[tuple[str, str, str, str]]:
+    """Yield each syntactic word of a CoNLL-U treebank: form, lemma, part of speech, problem.
 
-    Ranges (multiword tokens) and empty nodes are left out. Raises ValueError, naming the position
-    and the problem.
+    The problem is "" unless the annotation states that the form is no word of the language: it is
+    misspelt, a part of a word that was written apart, or foreign. Ranges (multiword tokens) and
+    empty nodes are left out. Raises ValueError, naming the position and the problem.
     """
-    text = decoded(body)
-    if not text.endswith("\n\n"):
+    rows = lines(body)
+    if len(rows) < 2 or rows[-1]:
         raise ValueError("truncated: CoNLL-U must end with a blank line")
-    position = 0
-    for number, line in enumerate(text.split("\n"), start=1):
+    sentence: list[list[str]] = []
+    for number, line in enumerate(rows, start=1):
         fields = line.split("\t")
         if not line.strip():
-            position = 0
+            yield from _syntactic(sentence, language)
+            sentence = []
         elif not line.startswith("#") and len(fields) != len(FIELDS):
             raise ValueError(f"line {number}: {len(fields)} columns, not {len(FIELDS)}")
         elif not line.startswith("#") and not re.fullmatch(r"\d+[-.]\d+", fields[0]):
-            position += 1
-            if fields[0] != str(position):
-                raise ValueError(f"line {number}: id {fields[0]!r} instead of {position}")
-            yield fields[1], fields[2], fields[3]
+            sentence.append(fields)
+            if fields[0] != str(len(sentence)):
+                raise ValueError(f"line {number}: id {fields[0]!r} instead of {len(sentence)}")
+
+
+def _syntactic(sentence: list[list[str]], language: str) -> Iterator[tuple[str, str, str, str]]:
+    """Yield the form, the lemma, the part of speech and the problem of each word of a sentence."""
+    parts = [(number, head) for number, *_, head, relation, _, _ in sentence if relation == GOES]
+    apart = {number for pair in parts for number in pair}
+    for number, form, lemma, upos, _, feats, _, _, _, misc in sentence:
+        tongue = re.search(r"(?:^|\|)Lang=([^|]+)", misc)
+        if number in apart:
+            problem = "part of a word written apart"
+        elif "Typo=Yes" in feats.split("|"):
+            problem = "misspelt"
+        elif "Foreign=Yes" in feats.split("|") or (tongue and tongue[1] != language):
+            problem = "foreign"
+        else:
+            problem = ""
+        yield form, lemma, upos, problem
 
 
 def normalise(form: str, lemma: str) -> tuple[str, str]:
