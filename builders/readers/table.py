@@ -16,6 +16,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import IO, Any, Literal
 
 ITEM = re.compile(r"http://www\.wikidata\.org/entity/(Q[1-9][0-9]{0,17})")
+# variants and scripts of a language, to which MediaWiki falls back before other languages
+VARIANTS = {
+    "kk": ("kk-cyrl", "kk-latn", "kk-arab", "kk-kz", "kk-tr", "kk-cn"),
+    "ku": ("ku-latn", "ku-arab"),
+    "no": ("nb",),
+    "pt": ("pt-br",),
+    "sr": ("sr-ec", "sr-cyrl", "sr-el", "sr-latn"),
+    "tg": ("tg-cyrl", "tg-latn"),
+    "zh": ("zh-hans", "zh-hant", "zh-cn", "zh-tw", "zh-hk", "zh-sg", "zh-mo", "zh-my"),
+}
 Binding = dict[str, dict[str, str]]
 ESCAPES = re.compile(r"(?:\\u[0-9a-fA-F]{4})+")
 SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
@@ -196,6 +206,17 @@ def entity(value: dict[str, str]) -> str | None:
     if value.get("type") == "uri" and (match := ITEM.fullmatch(iri)):
         return match[1]
     return None
+
+
+def label_codes(language: str) -> tuple[str, ...]:
+    """Return the codes of a language and its variants, in the order of Wikidata's fallback.
+
+    Examples
+    --------
+    >>> label_codes("zh")[:3], label_codes("fr")
+    (('zh', 'zh-hans', 'zh-hant'), ('fr',))
+    """
+    return (language, *VARIANTS.get(language, ()))
 
 
 def item(row: Binding, name: str = "item") -> str:
