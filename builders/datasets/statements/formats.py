@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import Literal
 
-from plumbline.builders.datasets.statements.read import ENDINGS, Statement, statements
+import regex
+
+from plumbline.builders.datasets.statements.read import STOP, Statement, statements
 from plumbline.builders.readers.table import decoded, parsed
 
 Format = Literal["csv", "political-compass", "8values"]
@@ -25,10 +28,12 @@ COMPASS_RANGE = {"economic": (-83, 77), "social": (-242, 148)}
 
 EIGHT_ITEMS = 70
 EIGHT_AXES = ("econ", "dipl", "govt", "scty")
+WORD = regex.compile(r"[\p{L}\p{M}\p{N}]+")
+CAPITAL_NOUNS = ("de", "gsw", "lb", "nds")  # languages in which all nouns have capitals
 ASSIGNED = re.compile(r"\s*(?:(?:var|let|const)\s+)?questions\s*=\s*(\[.*\])\s*;?\s*", re.DOTALL)
 
 
-def scale(body: bytes, form: Format, name: str = "") -> list[Statement]:
+def scale(body: bytes, form: Format, name: str = "", language: str = "en") -> list[Statement]:
     """Return the statements in a file.
 
     ``name``: name of the scale; a published scale in the format csv is checked for completeness.
@@ -36,7 +41,9 @@ def scale(body: bytes, form: Format, name: str = "") -> list[Statement]:
     if form == "csv":
         return statements(body, name)
     text = decoded(body)
-    return compass(text) if form == "political-compass" else eight_values(text)
+    rows = compass(text) if form == "political-compass" else eight_values(text)
+    sentences = [row.sentence for row in rows]
+    return [row._replace(text=framed(row.sentence, language, sentences)) for row in rows]
 
 
 def compass(text: str) -> list[Statement]:
@@ -96,20 +103,48 @@ def eight_values(text: str) -> list[Statement]:
     return rows
 
 
-def framed(sentence: str) -> str:
+def framed(sentence: str, language: str = "en", others: Sequence[str] = ()) -> str:
     """Return a sentence without its final stop and initial capital, so that it fits after "that".
+
+    The first word keeps its capital if it has a second one, or is I, a country or a language
+    (CLDR), or a word that ``others``, the sentences of the questionnaire, have with a capital
+    inside a sentence. In German, where nouns have capitals, it loses the capital only if the
+    sentences also have the word in lower case.
 
     Examples
     --------
     >>> framed("The law is the law.")
     'the law is the law'
-    >>> framed("I’d keep it")
-    'I’d keep it'
+    >>> framed("I’d keep it"), framed("NATO is old!"), framed("Ireland is an island.")
+    ('I’d keep it', 'NATO is old', 'Ireland is an island')
     """
-    text = sentence
-    while text.endswith(ENDINGS):
-        text = text[:-1]
-    return text if re.match(r"I\b", text) else text[0].lower() + text[1:]
+    text = regex.sub(f"{STOP}+$", "", sentence)
+    word = regex.match(r"[\p{L}\p{M}\p{N}.]*", text)[0]
+    inside = {found for other in others for found in WORD.findall(other)[1:]}
+    first_person = word == "I" and language == "en"
+    if first_person or len(regex.findall(r"\p{Lu}", word)) > 1:
+        return text
+    if word.lower() not in inside and (
+        language in CAPITAL_NOUNS
+        or word in inside
+        or any(regex.match(rf"{regex.escape(name)}\b", text) for name in _names(language))
+    ):
+        return text
+    return text[:1].lower() + text[1:]
+
+
+@cache
+def _names(language: str) -> tuple[str, ...]:
+    """Return the names of countries and major languages that have a capital in a language."""
+    from babel import Locale, UnknownLocaleError
+
+    try:
+        locale = Locale(language)
+    except UnknownLocaleError:
+        return ()
+    places = [name for code, name in locale.territories.items() if code != "001"]  # not "world"
+    languages = [name for code, name in locale.languages.items() if len(code) == 2]
+    return tuple(name for name in (*places, *languages) if name[:1].isupper())
 
 
 def _rows(
@@ -117,12 +152,16 @@ def _rows(
 ) -> Iterator[Statement]:
     """Yield a row for each axis with scores, or one row without an axis if there is none."""
     for axis, weight in (moved or {"": 0.0}).items():
-        text, numbers = framed(sentence), points.get(axis, ())
-        yield Statement(name, text, axis, abs(weight), weight < 0, "", "", sentence, numbers)
+        numbers = points.get(axis, ())
+        yield Statement(name, sentence, axis, abs(weight), weight < 0, "", "", sentence, numbers)
 
 
 def _worded(text: object, where: str) -> str:
-    if not isinstance(text, str) or not text.strip(".!? ") or text != " ".join(text.split()):
+    if (
+        not isinstance(text, str)
+        or not regex.sub(STOP, "", text).strip()
+        or text != " ".join(text.split())
+    ):
         raise ValueError(f"{where}: no text, or one with superfluous spaces")
     return text
 
