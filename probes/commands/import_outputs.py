@@ -144,11 +144,13 @@ def _profiles(path: Path, name: str) -> pl.DataFrame:
         rows = table.select(*needed, n="words").unpivot(
             AFFECTS, index=["category", "group", "n"], variable_name="affect"
         )
-        rows = rows.with_columns(pl.col("value").cast(pl.Float64) / 100)
+        rows = rows.with_columns(pl.col("value").cast(pl.Float64) / 100, pl.col("n").cast(pl.Int64))
     except (OSError, pl.exceptions.PolarsError) as error:
         raise UserError(f"{path}: not a CSV file with the columns {', '.join(needed)}") from error
     if not rows["value"].is_between(0, 1).fill_null(value=False).all():
         raise UserError(f"{path}: percentages must be between 0 and 100")
+    if not (rows["n"] > 0).fill_null(value=False).all():
+        raise UserError(f"{path}: words must be numbers above 0; correct the file")
     key = {"model": name, "language": LANGUAGE, "reading": "faithful", "level": "group"}
     rows = rows.with_columns(top_k=pl.lit(200), **{k: pl.lit(value) for k, value in key.items()})
     return sort_by_key(rows, emotions.EMOTIONS, "category", "group", "affect")

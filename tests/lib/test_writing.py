@@ -152,3 +152,13 @@ def test_mend_removes_a_torn_rwlock(tmp_path, monkeypatch, text, left):
     lock.USED.write_text(text)
     assert lock.mend() == [lock.USED] * (not left)
     assert lock.USED.exists() is left
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), -float("inf")])
+def test_write_table_refuses_numbers_that_are_not_finite(tmp_path, number):
+    for column, kind in (([0.5, None], pa.float64()), ([[0.5], None], pa.list_(pa.float64()))):
+        schema, path = pa.schema([pa.field("value", kind)]), tmp_path / "t.parquet"
+        parquet.write_table(pl.DataFrame({"value": column}), schema, path)
+        odd = [number] if isinstance(column[0], list) else number
+        with pytest.raises(ValueError, match="value"):
+            parquet.write_table(pl.DataFrame({"value": [*column, odd]}), schema, path)

@@ -11,10 +11,12 @@ import pytest
 from placed import validated
 
 from plumbline.builders.core.build import build
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.emotions import build as emotions
 from plumbline.builders.datasets.emotions.build import AFFECTS
 from plumbline.builders.datasets.stereotypes import build as stereotypes
 from plumbline.probes.__main__ import main
+from plumbline.probes.commands.import_outputs import _profiles
 from plumbline.probes.stereotypes.rsa import similarity
 
 SHARED = Path(__file__).parents[3] / "shared/data"
@@ -99,6 +101,19 @@ def test_import_malformed_is_one_error(ready, capsys, text, arguments, problem):
     assert main(["import", *arguments, "--into", "mine"]) == 1
     assert problem in capsys.readouterr().err
     assert not Path("mine/tables").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "share"),
+    [("nan", "1"), ("inf", "1"), ("", "1"), ("0", "1"), ("9", "nan"), ("9", "inf")],
+)
+def test_profiles_refuse_what_is_no_number(tmp_path, words, share):
+    path = tmp_path / "p.csv"
+    shares = [share, *["1"] * (len(AFFECTS) - 1)]
+    rows = ["category", "group", "words", *AFFECTS], ["age", "kids", words, *shares]
+    path.write_text("".join(f"{','.join(row)}\n" for row in rows))
+    with pytest.raises(UserError, match=r"p\.csv"):
+        _profiles(path, "m")
 
 
 @pytest.mark.slow
