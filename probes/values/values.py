@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
     from plumbline.probes.core.run_analysis import Inputs
     from plumbline.probes.values.calibration import Array, Block
@@ -224,9 +224,9 @@ def surveys(folder: Path, statements: pl.DataFrame) -> pl.DataFrame:
     """Return the respondents of all surveys, with a row for each value and kind of respondent.
 
     Kinds are combinations of gender and infection status, each including the level ``all``. The
-    columns are :data:`KIND` and two lists of equal length: ``respondent``, sorted, and ``score``,
-    the respondent's mean response in the direction of the value. Raises UserError if none of a
-    survey's items is a known statement.
+    columns are :data:`KIND` and three lists of equal length: ``respondent``, sorted; ``score``, the
+    respondent's mean response in the direction of the value; and the ``weight``. Raises UserError
+    if none of a survey's items is a known statement.
 
     ``statements``: the columns scale, id, axis and bearing, for all languages.
     """
@@ -244,26 +244,28 @@ def surveys(folder: Path, statements: pl.DataFrame) -> pl.DataFrame:
         tables.append(joined.with_columns(survey=pl.lit(config)))
     load, answer = pl.col("bearing").abs(), pl.col("answer")
     value = pl.when(pl.col("bearing") < 0).then(6 - answer).otherwise(answer)
-    scores = pl.concat(tables).group_by(*KIND, "respondent", maintain_order=True)
+    scores = pl.concat(tables).group_by(*KIND, "respondent", "weight", maintain_order=True)
     people = scores.agg(score=(value * load).sum() / load.sum())
     for name, labels in (("gender", survey.GENDERS), ("infected", survey.INFECTED)):
         codes = dict(enumerate(labels))
         people = people.with_columns(pl.col(name).replace_strict(codes, return_dtype=pl.String))
         people = pl.concat([people, people.with_columns(pl.lit(schemas.ALL).alias(name))])
     people = people.sort("respondent")
-    return people.group_by(KIND, maintain_order=True).agg("respondent", "score")
+    return people.group_by(KIND, maintain_order=True).agg("respondent", "score", "weight")
 
 
 def respondents(people: pl.DataFrame, params: Params) -> pl.DataFrame:
-    """Return the mean and standard deviation for every kind of respondent."""
+    """Return the weighted mean and standard deviation for every kind of respondent."""
     rows = []
     for kind in people.iter_rows(named=True):
-        names, score = kind.pop("respondent"), np.array(kind.pop("score"))
+        names = kind.pop("respondent")
+        score, load = (np.array(kind.pop(name)) for name in ("score", "weight"))
         weights = poisson(bits(keys(names), params.n_bootstrap, params.seed))
+        mean, n = np.average(score, weights=load), len(score)
         with np.errstate(invalid="ignore"):
-            draws = np.r_[score.mean(), score @ weights / weights.sum(axis=0)]
-        sd = finite(score.std(ddof=1)) if len(score) > 1 else None
-        rows.append(estimate(draws, len(score), params, **kind, sd=sd))
+            draws = np.r_[mean, (score * load) @ weights / (load @ weights)]
+        variance = np.average((score - mean) ** 2, weights=load) * n / max(n - 1, 1)
+        rows.append(estimate(draws, n, params, **kind, sd=finite(variance**0.5) if n > 1 else None))
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
@@ -279,8 +281,8 @@ def standing(values: pl.DataFrame, people: pl.DataFrame) -> pl.DataFrame:
     rated = values.filter(fitted=schemas.OWN).with_columns(kind=kind).drop_nulls("kind")
     rows = []
     for row in rated.join(people, on=["scale", "axis", "kind"]).iter_rows(named=True):
-        score, value = np.array(row.pop("score")), row["value"]
-        share = None if value is None else finite(percentile(value, score))
+        score, load, value = row.pop("score"), row.pop("weight"), row["value"]
+        share = None if value is None else finite(percentile(value, score, load))
         rows.append(row | {"percentile": share})
     return pl.DataFrame(rows, infer_schema_length=None)
 
@@ -307,8 +309,8 @@ def baselines(statements: pl.DataFrame, language: str, params: Params) -> pl.Dat
     return rounded(table, names[3:], p=())
 
 
-def percentile(value: float, answers: Array) -> float:
-    """Return twice the share of answers strictly below or above a value, whichever is smaller.
+def percentile(value: float, answers: ArrayLike, weights: ArrayLike | None = None) -> float:
+    """Return twice the weighted share of answers strictly below or above a value, the smaller one.
 
     This is the paper's representativeness (section 3.3). It is 1 at a median without ties, and 0
     outside the range of answers or if all answers equal the value.
@@ -321,4 +323,5 @@ def percentile(value: float, answers: Array) -> float:
     answers = np.asarray(answers, dtype=np.float64)
     if answers.ndim != 1 or not len(answers):
         raise ValueError("answers must be a nonempty vector")
-    return 2 * float(min((answers < value).mean(), (answers > value).mean()))
+    sides = answers < value, answers > value
+    return 2 * float(min(np.average(side, weights=weights) for side in sides))
