@@ -17,15 +17,12 @@ from typing import IO, Any, Literal
 
 ITEM = re.compile(r"http://www\.wikidata\.org/entity/(Q[1-9][0-9]{0,17})")
 # variants and scripts of a language, to which MediaWiki falls back before other languages
-VARIANTS = {
-    "kk": ("kk-cyrl", "kk-latn", "kk-arab", "kk-kz", "kk-tr", "kk-cn"),
-    "ku": ("ku-latn", "ku-arab"),
-    "no": ("nb",),
-    "pt": ("pt-br",),
-    "sr": ("sr-ec", "sr-cyrl", "sr-el", "sr-latn"),
-    "tg": ("tg-cyrl", "tg-latn"),
+VARIANTS: dict[str, tuple[str, ...]] = {
     "zh": ("zh-hans", "zh-hant", "zh-cn", "zh-tw", "zh-hk", "zh-sg", "zh-mo", "zh-my"),
+    "sr": ("sr-ec", "sr-cyrl", "sr-el", "sr-latn"),
 }
+VARIANTS |= {"kk": ("kk-cyrl", "kk-latn", "kk-arab"), "ku": ("ku-latn", "ku-arab")}
+VARIANTS |= {"tg": ("tg-cyrl", "tg-latn"), "pt": ("pt-br",), "no": ("nb",)}
 Binding = dict[str, dict[str, str]]
 ESCAPES = re.compile(r"(?:\\u[0-9a-fA-F]{4})+")
 SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
@@ -209,13 +206,7 @@ def entity(value: dict[str, str]) -> str | None:
 
 
 def label_codes(language: str) -> tuple[str, ...]:
-    """Return the codes of a language and its variants, in the order of Wikidata's fallback.
-
-    Examples
-    --------
-    >>> label_codes("zh")[:3], label_codes("fr")
-    (('zh', 'zh-hans', 'zh-hant'), ('fr',))
-    """
+    """Return the codes of a language and its variants, in the order of Wikidata's fallback."""
     return (language, *VARIANTS.get(language, ()))
 
 

@@ -24,16 +24,13 @@ if TYPE_CHECKING:
 
 HEAD = "a"  # the word before a candidate
 UNSPACED = ("zh", "ja", "th", "km", "lo", "my")  # written without spaces, so tokens have no marker
-UNSPACED_LETTER = regex.compile(
-    r"(?=\p{L})[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Khmer}\p{Lao}\p{Myanmar}]"
+LETTER = regex.compile(
+    r"(?=\p{L})[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Khmer}\p{Lao}\p{Mymr}]"
 )
 GAP = "<extra_id_0>"  # T5's first sentinel, used as a mask
 BEFORE = ("▁", "Ġ")  # prefix of a word's first token: SentencePiece, byte-level
-INNER, OPEN, END = (
-    "##",
-    "@@",
-    "</w>",
-)  # prefix of later tokens; suffix of all but the last; of the last
+INNER = "##"  # prefix of a word's later tokens
+OPEN, END = "@@", "</w>"  # suffix of a word's tokens but the last, suffix of the last
 
 
 class Tokens:
@@ -186,45 +183,37 @@ class Tokens:
         begins with a letter of a script without spaces also begins a word.
         """
         self._set_language(language)
-        fast = self.tokenizer.is_fast
-        if fast:
-            encoded = self.tokenizer(text)
-            assert encoded["input_ids"] == list(ids)
-            pieces, parts, spans = encoded.tokens(), encoded.word_ids(), encoded[0].offsets
-            places = [i for i, part in enumerate(parts) if part is not None]
-        else:
-            inner = self.tokenizer.tokenize(text)  # ids of unknown tokens do not mark words
-            known = self.tokenizer.convert_tokens_to_ids(inner)
-            start = next(i for i in range(len(ids)) if list(ids[i : i + len(known)]) == known)
-            places = list(range(start, start + len(inner)))
-            pieces = [""] * start + inner
         numbers: list[int | None] = [None] * len(ids)
-        word, previous, end = -1, "", 0
-        for i in places:
-            piece, letter, begins = pieces[i], pieces[i][:1], word < 0
-            if fast:
-                begin, letter = spans[i][0], text[slice(*spans[i])][:1]
-                begins |= parts[i] != parts[i - 1] or letter.isspace()  # such as a line break
-                if ids[i] == self.unknown_id and previous != self.marker:
-                    begins |= text[max(begin - 1, 0)].isspace()
-                letter = "" if begin < end else letter  # a later byte of the same character
-                end = spans[i][1]
-            elif not self.marker:
-                begins = True
-            word += begins or self._begins(piece, previous, letter)
-            numbers[i], previous = word, piece
+        if not self.tokenizer.is_fast:
+            pieces = self.tokenizer.tokenize(text)  # ids of unknown tokens do not mark words
+            known = self.tokenizer.convert_tokens_to_ids(pieces)
+            start = next(i for i in range(len(ids)) if list(ids[i : i + len(known)]) == known)
+            begins = [self._begins(piece, pieces[i - 1]) for i, piece in enumerate(pieces)]
+            numbers[start : start + len(pieces)] = (np.cumsum(begins) - begins[0]).tolist()
+            return numbers
+        encoded = self.tokenizer(text)
+        assert encoded["input_ids"] == list(ids)
+        parts, word, previous, end = encoded.word_ids(), -1, "", 0
+        pieces, spans = encoded.tokens(), encoded[0].offsets
+        for i in (i for i, part in enumerate(parts) if part is not None):
+            piece, (left, right) = pieces[i], spans[i]
+            own, before = text[left:right], text[max(left - 1, 0)]
+            new = word < 0 or parts[i] != parts[i - 1] or own[:1].isspace()  # such as a line break
+            new |= ids[i] == self.unknown_id and before.isspace() and previous != self.marker
+            if self.marker and left >= end:  # else a later byte of the same character
+                new |= self._begins(piece, previous, own)
+            word, previous, end = word + new, piece, right
+            numbers[i] = word
         return numbers
 
-    def _begins(self, piece: str, previous: str, letter: str) -> bool:
+    def _begins(self, piece: str, previous: str, text: str = "") -> bool:
         """Return True if the vocabulary's marker shows that a token begins a word."""
+        if self.marker in BEFORE:
+            unspaced = LETTER.match(text or piece) and previous != self.marker
+            return piece.startswith(self.marker) or bool(unspaced)
         if self.marker == INNER:
             return not piece.startswith(INNER)
-        if self.marker == OPEN:
-            return not previous.endswith(OPEN)
-        if self.marker == END:
-            return previous.endswith(END)
-        unspaced = UNSPACED_LETTER.match(letter) and previous != self.marker
-        return piece.startswith(self.marker) or bool(unspaced) if self.marker else False
+        return previous.endswith(END) if self.marker == END else not previous.endswith(OPEN)
 
     def candidates(self, words: Sequence[str], language: str = "") -> dict[str, tuple[int, ...]]:
         """Return the tokens (one or several) of each word that the tokenizer can encode.
@@ -255,9 +244,7 @@ class Tokens:
 
         A space is also returned if tokens have no space marker, since it then has no effect.
         """
-        if language not in UNSPACED:
-            return " "
-        return "" if self.marker in BEFORE else " "
+        return "" if language in UNSPACED and self.marker in BEFORE else " "
 
     def spelled(self, words: Sequence[str], language: str = "") -> dict[str, int]:
         """Return the number of tokens of each word that the tokenizer can encode."""

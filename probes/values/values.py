@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import NDArray
 
     from plumbline.probes.core.run_analysis import Inputs
     from plumbline.probes.values.calibration import Array, Block
@@ -281,7 +281,8 @@ def standing(values: pl.DataFrame, people: pl.DataFrame) -> pl.DataFrame:
     rated = values.filter(fitted=schemas.OWN).with_columns(kind=kind).drop_nulls("kind")
     rows = []
     for row in rated.join(people, on=["scale", "axis", "kind"]).iter_rows(named=True):
-        score, load, value = row.pop("score"), row.pop("weight"), row["value"]
+        score, load = (np.array(row.pop(name)) for name in ("score", "weight"))
+        value = row["value"]
         share = None if value is None else finite(percentile(value, score, load))
         rows.append(row | {"percentile": share})
     return pl.DataFrame(rows, infer_schema_length=None)
@@ -309,7 +310,7 @@ def baselines(statements: pl.DataFrame, language: str, params: Params) -> pl.Dat
     return rounded(table, names[3:], p=())
 
 
-def percentile(value: float, answers: ArrayLike, weights: ArrayLike | None = None) -> float:
+def percentile(value: float, answers: Array, weights: Array | None = None) -> float:
     """Return twice the weighted share of answers strictly below or above a value, the smaller one.
 
     This is the paper's representativeness (section 3.3). It is 1 at a median without ties, and 0
@@ -324,4 +325,4 @@ def percentile(value: float, answers: ArrayLike, weights: ArrayLike | None = Non
     if answers.ndim != 1 or not len(answers):
         raise ValueError("answers must be a nonempty vector")
     sides = answers < value, answers > value
-    return 2 * float(min(np.average(side, weights=weights) for side in sides))
+    return 2 * float(min(np.average(side.astype(float), weights=weights) for side in sides))

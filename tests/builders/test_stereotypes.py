@@ -5,7 +5,6 @@ import gzip
 import json
 import shutil
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 
 import building
@@ -32,16 +31,14 @@ PARAMS = whole.tree()["datasets"]["stereotypes"]
 RULES = Cleaning(**PARAMS["cleaning"]["en"])
 
 
-def built_from(
-    folder: Path, groups: Sequence[str] = ("kids",), **said: list[str]
-) -> list[Row | Reject]:
-    """Build from one query for each group, and what each engine suggests to all of them."""
-    listed = "".join(f"age,{group},{group},people\n" for group in groups)
-    files = {"groups/en.csv": f"category,group,name,kind\n{listed}"}
+def built_from(folder: Path, **said: list[str]) -> list[Row | Reject]:
+    """Build from one query about kids, and what each engine suggests."""
+    group = "category,group,name,kind\nage,kids,kids,people\n"
+    files = {"groups/en.csv": group}
+    query = "why are kids so"
     for engine, texts in said.items():
-        answers = {query: [query, texts] for query in (f"why are {group} so" for group in groups)}
-        lines = [json.dumps({"query": q, "body": json.dumps(a)}) for q, a in answers.items()]
-        packed = gzip.compress("".join(f"{line}\n" for line in lines).encode(), mtime=0)
+        line = {"query": query, "body": json.dumps([query, texts], ensure_ascii=False)}
+        packed = gzip.compress((json.dumps(line) + "\n").encode(), mtime=0)
         files[f"answers/{engine}/en.jsonl.gz"] = packed
     request = {
         "locales": {"en": {"language": "en"}},
@@ -103,22 +100,6 @@ def test_completion_of_a_group_within_a_word_of_another():
     for group, other in [*pairs, *((b, a) for a, b in pairs)]:
         assert completes(group, f"Why are the {group.title()} so mean?")
         assert not completes(group, f"why are {other} so mean"), (group, other)
-
-
-def test_build_rejects_suggestions_about_a_longer_group(tmp_path):
-    """A suggestion about boat kids is no suggestion about kids, if boat kids are also a group."""
-    texts = [
-        "why are boat kids so loud",
-        "why are small kids so shy",
-        "do kids know why boats are so",
-    ]
-    found = built_from(tmp_path, groups=["kids", "boat kids"], google=texts)
-    rows, rejects = building.parted(found)
-    assert [(row.values["group"], row.values["attribute"]) for row in rows] == [
-        ("boat kids", "loud"),
-        ("kids", "shy"),
-    ]
-    assert ("prompt rewritten", texts[0]) in {(r.reason, r.detail) for r in rejects}
 
 
 @pytest.mark.parametrize(

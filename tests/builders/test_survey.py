@@ -5,12 +5,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 import respondents
-from samples import DAY, POLITE, SAMPLES
+from samples import DAY, SAMPLES
 
 from plumbline.builders.core.build import build
-from plumbline.builders.core.snapshot import Snapshot
 from plumbline.builders.datasets.survey import build as survey
-from plumbline.builders.datasets.survey import fetch, responses
+from plumbline.builders.datasets.survey import responses
 from plumbline.builders.release.card import render
 
 
@@ -63,16 +62,3 @@ def test_respondents_weight_is_a_positive_number(weight):
     with pytest.raises(ValueError, match="line 3") as error:
         responses.respondents(text, ["i1"], "w")
     assert weight not in str(error.value) or weight in "01"  # cells may identify people
-
-
-def test_build_weights_of_respondents(tmp_path):
-    facts = {"scale": "PI34", "simulated": False, "source": "test", "licence": "CC0-1.0"}
-    declared = {"file": str(tmp_path / "w.csv"), "items": ["i*"], "weight": "w"} | facts
-    (tmp_path / "w.csv").write_text(f"{HEAD},i1,w,i2\n{BODY}", encoding="utf-8")
-    fetch.fetch(fetch.Params(surveys={"own": declared}), POLITE, tmp_path / DAY)
-    params = survey.Params(version="0.1.0", snapshot="x", configs=["own"])
-    rows = [row.values for row in survey.build(Snapshot.open(tmp_path / DAY), params)]
-    assert {(r["gender"], r["item"], r["answer"], r["weight"]) for r in rows} == {
-        *((0, "i1", 4, 0.5), (0, "i2", 1, 0.5)),
-        *((1, "i1", 2, 3.25), (1, "i2", 2, 3.25)),
-    }

@@ -89,25 +89,21 @@ def test_build_rejects_what_is_no_word_of_the_language(tmp_path):
 @pytest.mark.shared
 @pytest.mark.skipif(not UD.is_dir(), reason="no shared data beside the checkout")
 def test_words_real_treebanks(tmp_path):
-    """Compared with the library conllu on released treebanks, here with Windows line ends."""
-    for path in sorted(UD.glob("*/*.conllu")):
-        if path.stat().st_size > 1_500_000:
-            continue
-        odd, language = 0, path.parent.name
-        for tokens in parse(path.read_text(encoding="utf-8")):
-            heads = {t["head"] for t in tokens if t["deprel"] == "goeswith"}
-            for token in tokens:
-                feats, misc = token["feats"] or {}, token["misc"] or {}
-                if isinstance(token["id"], int) and token["upos"] in words.POS:
-                    odd += (
-                        "Yes" in (feats.get("Typo"), feats.get("Foreign"))
-                        or misc.get("Lang", language) != language
-                        or token["id"] in heads
-                        or token["deprel"] == "goeswith"
-                    )
-        windows = path.read_bytes().replace(b"\n", b"\r\n")
-        found = [word[2:] for word in words.words(windows, language)]
-        assert sum(upos in words.POS and problem != "" for upos, problem in found) == odd
+    """Compared with the library conllu on a released treebank, here with Windows line ends."""
+    path, odd = UD / "ru/ru_gsd-ud-dev.conllu", 0
+    for tokens in parse(path.read_text(encoding="utf-8")):
+        heads = {t["head"] for t in tokens if t["deprel"] == "goeswith"}
+        for token in (t for t in tokens if t["upos"] in words.POS):
+            feats, misc = token["feats"] or {}, token["misc"] or {}
+            odd += (
+                "Yes" in (feats.get("Typo"), feats.get("Foreign"))
+                or misc.get("Lang", "ru") != "ru"
+                or token["id"] in heads
+                or token["deprel"] == "goeswith"
+            )
+    windows = path.read_bytes().replace(b"\n", b"\r\n")
+    found = [word[2:] for word in words.words(windows, "ru")]
+    assert sum(upos in words.POS and problem != "" for upos, problem in found) == odd
 
 
 def test_sample_word_order_of_the_paper(sample):

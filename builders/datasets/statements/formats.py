@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import cache
 from typing import Literal
 
@@ -106,45 +107,35 @@ def eight_values(text: str) -> list[Statement]:
 def framed(sentence: str, language: str = "en", others: Sequence[str] = ()) -> str:
     """Return a sentence without its final stop and initial capital, so that it fits after "that".
 
-    The first word keeps its capital if it has a second one, or is I, a country or a language
-    (CLDR), or a word that ``others``, the sentences of the questionnaire, have with a capital
-    inside a sentence. In German, where nouns have capitals, it loses the capital only if the
-    sentences also have the word in lower case.
+    The first word keeps its capital if it has a second one, or is I, a country, a language (CLDR),
+    or a word that has a capital inside ``others``, the questionnaire's sentences. In German, it
+    loses the capital only if the sentences also have the word in lower case.
 
     Examples
     --------
-    >>> framed("The law is the law.")
-    'the law is the law'
-    >>> framed("I’d keep it"), framed("NATO is old!"), framed("Ireland is an island.")
-    ('I’d keep it', 'NATO is old', 'Ireland is an island')
+    >>> framed("I’d keep it"), framed("NATO is old!"), framed("The law is the law.")
+    ('I’d keep it', 'NATO is old', 'the law is the law')
     """
-    text = regex.sub(f"{STOP}+$", "", sentence)
+    text: str = regex.sub(f"{STOP}+$", "", sentence)
     word = regex.match(r"[\p{L}\p{M}\p{N}.]*", text)[0]
-    inside = {found for other in others for found in WORD.findall(other)[1:]}
-    first_person = word == "I" and language == "en"
-    if first_person or len(regex.findall(r"\p{Lu}", word)) > 1:
-        return text
-    if word.lower() not in inside and (
-        language in CAPITAL_NOUNS
-        or word in inside
-        or any(regex.match(rf"{regex.escape(name)}\b", text) for name in _names(language))
-    ):
-        return text
-    return text[:1].lower() + text[1:]
+    inside = {other for own in others for other in WORD.findall(own)[1:]}
+    keeps = len(regex.findall(r"\p{Lu}", word)) > 1 or (word == "I" and language == "en")
+    if not keeps and word.lower() not in inside:
+        keeps = language in CAPITAL_NOUNS or word in inside
+        keeps |= any(regex.match(rf"{regex.escape(name)}\b", text) for name in _names(language))
+    return text if keeps else text[:1].lower() + text[1:]
 
 
 @cache
-def _names(language: str) -> tuple[str, ...]:
-    """Return the names of countries and major languages that have a capital in a language."""
+def _names(language: str) -> list[str]:
+    """Return the names of places and major languages that have a capital in a language."""
     from babel import Locale, UnknownLocaleError
 
-    try:
+    with suppress(UnknownLocaleError):
         locale = Locale(language)
-    except UnknownLocaleError:
-        return ()
-    places = [name for code, name in locale.territories.items() if code != "001"]  # not "world"
-    languages = [name for code, name in locale.languages.items() if len(code) == 2]
-    return tuple(name for name in (*places, *languages) if name[:1].isupper())
+        names = {**locale.territories, **{k: v for k, v in locale.languages.items() if len(k) == 2}}
+        return [name for code, name in names.items() if name[:1].isupper() and code != "001"]
+    return []
 
 
 def _rows(

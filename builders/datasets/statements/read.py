@@ -14,14 +14,11 @@ POLARITIES = ("likely", "unlikely")
 VALUES = ("anti-authoritarianism", "cultural liberalism", "economic equity", "tribalism")
 ITEMS = {"PI34": 34}  # number of statements in each published scale
 STOP = r"[\p{Sentence_Terminal}…]"  # a sign that ends a sentence, in any script
-FULL_STOPS = {  # by the script's first word in Unicode names of letters; elsewhere a period
+FULL_STOPS = {"ARMENIAN": "։", "ETHIOPIC": "።", "KHMER": "។", "MYANMAR": "။"}
+FULL_STOPS |= {  # by the script's first word in Unicode names of letters; elsewhere a period
     **dict.fromkeys(("DEVANAGARI", "BENGALI", "GURMUKHI", "ORIYA"), "।"),
     **dict.fromkeys(("CJK", "HIRAGANA", "KATAKANA"), "。"),
     **dict.fromkeys(("THAI", "LAO"), ""),
-    "ARMENIAN": "։",
-    "ETHIOPIC": "።",
-    "KHMER": "។",
-    "MYANMAR": "။",
 }
 
 
@@ -91,12 +88,6 @@ def _entry(fields: list[str], number: int) -> Statement:
 
 
 def full_stop(text: str) -> str:
-    """Return the full stop of a text's script, or "" if the script has none.
-
-    Examples
-    --------
-    >>> full_stop("सरकार को कर बढ़ाना चाहिए"), full_stop("taxes are high")
-    ('।', '.')
-    """
+    """Return the full stop of a text's script, or "" if the script has none."""
     scripts = (unicodedata.name(letter, "").split(" ")[0] for letter in text)
     return next((FULL_STOPS[script] for script in scripts if script in FULL_STOPS), ".")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from pydantic import Field
@@ -116,8 +116,6 @@ def _wave(snapshot: Snapshot, params: Params, name: str) -> Iterator[Row | Rejec
     request, wave = snapshot.manifest["request"], snapshot.manifest["retrieved"]
     language = request["locales"][name]["language"]
     rules = params.rules(language)
-    names = sorted({_group(query) for query in queries_by_text.values()})
-    longer = {name: [other for other in names if _within(name, other)] for name in names}
     completions: dict[tuple[str, ...], dict[str, int]] = defaultdict(dict)
     for engine, about in sorted(request["engines"].items()):
         if f"{engine}/{name}" in request.get("absent", {}):
@@ -127,7 +125,7 @@ def _wave(snapshot: Snapshot, params: Params, name: str) -> Iterator[Row | Rejec
             with reading(f"{snapshot.folder}: the answer to {line['query']!r}", AGAIN):
                 suggestions = engines.read(about["format"], line["body"], line["query"])
             for suggestion in suggestions:
-                reason, attribute = _completion(suggestion, query, longer[_group(query)])
+                reason, attribute = _completion(suggestion, query)
                 term, attribute = key_term(attribute, rules)
                 template, text = (f"{t} {term}".rstrip() for t in (query.template, query.text))
                 key = (query.category, query.group, text, attribute, template, term)
@@ -143,25 +141,11 @@ def _wave(snapshot: Snapshot, params: Params, name: str) -> Iterator[Row | Rejec
         yield _row(name, *query_of, "multi_word" not in reasons, by, places, wave, reasons, 0)
 
 
-def _group(query: Query) -> str:
-    """Return the group as spelled in the query."""
-    before, _, behind = query.template.lower().partition(PLACE)
-    return query.text.removeprefix(before).removesuffix(behind)
-
-
-def _within(name: str, text: str) -> bool:
-    """Return True if a text contains a group's name as complete words, besides other words."""
-    return _words(name) in _words(text) and _words(name) != _words(text)
-
-
-def _completion(
-    suggestion: engines.Suggestion, query: Query, longer: Sequence[str] = ()
-) -> tuple[str, str]:
+def _completion(suggestion: engines.Suggestion, query: Query) -> tuple[str, str]:
     """Return the reason why a suggestion does not complete the query, or the completion.
 
     A suggestion completes the query if it contains the group and the template as complete words;
-    as in the paper, these may be anywhere. It must not contain one of the ``longer`` names of other
-    groups that contain the group's name, such as "black women" in a query about "women".
+    as in the paper, these may be anywhere.
     """
     text = unicodedata.normalize("NFC", suggestion.text).lower()
     text = " ".join(text.split()).rstrip("?").rstrip()
@@ -171,13 +155,13 @@ def _completion(
         return "nothing added", ""
     if text.startswith(f"{query.text} "):
         return "", text.removeprefix(f"{query.text} ")
-    group = _group(query)
+    before, _, behind = query.template.lower().partition("{group}")
+    group = query.text.removeprefix(before).removesuffix(behind)
     parts = query.template.lower().split()
-    last = next((part for part in reversed(parts) if PLACE not in part), "")
+    last = next((part for part in reversed(parts) if "{group}" not in part), "")
     _, matched, ending = f" {text}".partition(f" {last} ")
-    words = (_words(part.replace(PLACE, group)) for part in parts)
-    about_another = any(_words(name) in _words(text) for name in longer)
-    if about_another or not (matched and all(word in _words(text) for word in words)):
+    words = (_words(part.replace("{group}", group)) for part in parts)
+    if not (matched and all(word in _words(text) for word in words)):
         return "prompt rewritten", ""
     return "", ending
 

@@ -72,8 +72,7 @@ class Survey(Shared):
 
     def read(self, body: bytes) -> list[responses.Respondent]:
         """Return the respondents in the survey's file."""
-        options = {"items": self.items, "weight": self.weight, "simulated": self.simulated}
-        return responses.respondents(body, **options)
+        return responses.respondents(body, self.items, self.weight, simulated=self.simulated)
 
     @property
     def stated(self) -> str:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
-import math
+import re
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
@@ -18,6 +17,7 @@ FIRST = ["respondent", "gender", "infected"]
 GENDERS = ("female", "male", "unstated")
 INFECTED = ("no", "yes", "unknown")
 LOWEST, HIGHEST = 1, 5
+NUMBER = re.compile(r"\d{1,9}(\.\d+)?")
 
 
 class Respondent(NamedTuple):
@@ -48,7 +48,9 @@ def respondents(
     for number, fields in rows:
         cells = dict(zip(head, fields, strict=True))
         name, gender, infected = (cells[column] for column in FIRST)
-        load = _weight(cells[weight], number) if weight else 1.0
+        load = cells[weight] if weight else "1"
+        if not NUMBER.fullmatch(load) or not float(load):
+            raise ValueError(f"line {number}: the weight is not a number above 0, such as 1.25")
         if gender not in GENDERS or infected not in INFECTED:
             allowed = f"{', '.join(GENDERS)}; {', '.join(INFECTED)}"
             raise ValueError(f"line {number}: gender or infected is none of {allowed}")
@@ -60,7 +62,7 @@ def respondents(
         if simulated and not name.startswith(SIMULATED):
             raise ValueError(f"line {number}: a simulated name must begin with {SIMULATED}-")
         answers = {item: int(cells[item]) if cells[item] else None for item in columns}
-        people[name] = Respondent(name, gender, infected, answers, load)
+        people[name] = Respondent(name, gender, infected, answers, float(load))
     if not people:
         raise ValueError("the file has no respondents")
     return list(people.values())
@@ -73,21 +75,12 @@ def _items(head: list[str], patterns: Sequence[str], weight: str) -> list[str]:
         raise ValueError(
             "line 1: no items, a column without a unique name, or no column of weights"
         )
-    for name in columns:
-        if not any(fnmatchcase(name, pattern) for pattern in patterns):
-            raise ValueError(f"line 1: the column {name!r} is not declared as an item")
-    for pattern in patterns:
-        if not any(fnmatchcase(name, pattern) for name in columns):
-            raise ValueError(f"line 1: no column is the declared item {pattern!r}")
+    matched = {(n, pattern) for n in columns for pattern in patterns if fnmatchcase(n, pattern)}
+    if strange := [n for n in columns if n not in {n for n, _ in matched}]:
+        raise ValueError(f"line 1: the column {strange[0]!r} is not declared as an item")
+    if lost := set(patterns) - {pattern for _, pattern in matched}:
+        raise ValueError(f"line 1: no column is the declared item {min(lost)!r}")
     return columns
-
-
-def _weight(cell: str, line: int) -> float:
-    """Return the number in a cell; raise ValueError if it is not a finite number above 0."""
-    with suppress(ValueError):
-        if 0 < (value := float(cell)) < math.inf:
-            return value
-    raise ValueError(f"line {line}: the weight is not a finite number above 0")
 
 
 def unnamed(body: bytes) -> bytes:
