@@ -1,5 +1,7 @@
 """Words and special tokens in texts, for each layout of a tokenizer's vocabulary."""
 
+from functools import partial
+
 import pytest
 from models import tiny
 from samples import TOP
@@ -14,9 +16,7 @@ from plumbline.probes.models.tokenizer import Tokens
 SPECIAL = ["<pad>", "<s>", "</s>", "<unk>", "<mask>"]
 STORIES = TOP.parent / "shared/data/models/stories260k"
 SENTENCE = "the cat unhappily sat"
-METASPACE = pre_tokenizers.Metaspace
 JAPANESE = ["▁", "私", "は", "学", "生", "です", "学生", "▁私", "、", "ラー", "メ", "ー", "ン"]
-BYTES = dict(zip("学猫", ("åŃ¦", "çĮ«"), strict=True))  # the three bytes of each character
 
 
 def save(folder, tokenizer):
@@ -36,15 +36,6 @@ def unigram(pieces):
     return Tokenizer(layouts.Unigram(scores, unk_id=3))
 
 
-def bpe(words):
-    """Return a tokenizer whose pieces are exactly those of ``words``, by their merges."""
-    pieces = [piece for word in words for piece in word]
-    merges = [(p[:i], p[i]) for p in pieces for i in range(1, len(p))]
-    known = [*dict.fromkeys([*SPECIAL, *"".join(pieces), *(a + b for a, b in merges)])]
-    vocabulary = {token: i for i, token in enumerate(known)}
-    return Tokenizer(layouts.BPE(vocabulary, [*dict.fromkeys(merges)], unk_token="<unk>"))
-
-
 def gemma(pieces):
     """Spaces become pieces by the normaliser; the pre-tokeniser finds no space to split at."""
     tokenizer = unigram(pieces)
@@ -53,33 +44,35 @@ def gemma(pieces):
     return tokenizer
 
 
-def wordpiece():
+def llama(pieces):
+    """A dummy prefix by the normaliser, and no pre-tokeniser."""
+    tokenizer, steps = unigram(pieces), (normalizers.Prepend("▁"), normalizers.Replace(" ", "▁"))
+    tokenizer.normalizer = normalizers.Sequence(list(steps))
+    return tokenizer
+
+
+def sentencepiece(pieces, scheme="always"):
+    tokenizer = unigram(pieces)
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme=scheme)
+    return tokenizer
+
+
+def wordpiece(_):
     tokens = [*SPECIAL, "the", "cat", "un", "##happi", "##ly", "sat", "学", "生", "!"]
     model = layouts.WordPiece({t: i for i, t in enumerate(tokens)}, unk_token="<unk>")
     tokenizer = Tokenizer(model)
-    tokenizer.normalizer = normalizers.BertNormalizer()
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.normalizer = normalizers.BertNormalizer()
     return tokenizer
 
 
-def sentencepiece(scheme, pieces):
-    tokenizer = unigram(pieces)
-    tokenizer.pre_tokenizer = METASPACE(prepend_scheme=scheme)
-    return tokenizer
-
-
-def llama():
-    """A dummy prefix by the normaliser, and no pre-tokeniser."""
-    tokenizer = unigram(ENGLISH)
-    tokenizer.normalizer = normalizers.Sequence(
-        [normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")]
-    )
-    return tokenizer
-
-
-def byte_level():
-    words = [["the"], ["Ġcat"], ["Ġun", "happi", "ly"], ["Ġsat"], [BYTES["猫"]], ["åŃ", "¦"]]
-    tokenizer = bpe(words)
+def byte_level(_):
+    """Return a tokenizer whose tokens are exactly these, by their merges."""
+    words = ["the", "Ġcat", "Ġun", "happi", "ly", "Ġsat", "çĮ«", "åŃ"]  # the last: two of 3 bytes
+    merges = dict.fromkeys((w[:i], w[i]) for w in words for i in range(1, len(w)))
+    tokens = dict.fromkeys([*SPECIAL, *"".join(words), "¦", "Ġ", *(a + b for a, b in merges)])
+    model = layouts.BPE({t: i for i, t in enumerate(tokens)}, [*merges], unk_token="<unk>")
+    tokenizer = Tokenizer(model)
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     return tokenizer
 
@@ -87,9 +80,9 @@ def byte_level():
 ENGLISH = ["▁the", "the", "▁cat", "▁un", "happi", "ly", "▁sat", "▁", "!", "x"]
 LAYOUTS = {
     "wordpiece": wordpiece,
-    "dummy prefix": lambda: sentencepiece("always", ENGLISH),
-    "no dummy prefix": lambda: sentencepiece("never", ENGLISH),
-    "gemma": lambda: gemma(ENGLISH),
+    "dummy prefix": sentencepiece,
+    "no dummy prefix": partial(sentencepiece, scheme="never"),
+    "gemma": gemma,
     "llama": llama,
     "byte level": byte_level,
 }
@@ -97,7 +90,7 @@ LAYOUTS = {
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_words_layout(tmp_path, layout):
-    tokens = save(tmp_path, LAYOUTS[layout]())
+    tokens = save(tmp_path, LAYOUTS[layout](ENGLISH))
     (ids,) = tokens.encode([SENTENCE])
     assert tokens.words(SENTENCE, ids) == [None, 0, 1, 2, 2, 2, 3, None]
 
@@ -113,12 +106,12 @@ def test_words_layout(tmp_path, layout):
     ],
 )
 def test_words_odd_texts(tmp_path, layout, text, words):
-    tokens = save(tmp_path, LAYOUTS[layout]())
+    tokens = save(tmp_path, LAYOUTS[layout](ENGLISH))
     (ids,) = tokens.encode([text])
     assert tokens.words(text, ids)[1:-1] == words
 
 
-@pytest.mark.parametrize("layout", [gemma, lambda pieces: sentencepiece("always", pieces)])
+@pytest.mark.parametrize("layout", [gemma, sentencepiece])
 def test_words_japanese_without_spaces(tmp_path, layout):
     """Each token is a word, except for marks that continue the previous token."""
     tokens, text = save(tmp_path, layout(JAPANESE)), "私は学生です、ラーメン"

@@ -132,19 +132,12 @@ def words(body: bytes, language: str = "") -> Iterator[tuple[str, str, str, str]
 
 def _syntactic(sentence: list[list[str]], language: str) -> Iterator[tuple[str, str, str, str]]:
     """Yield the form, the lemma, the part of speech and the problem of each word of a sentence."""
-    parts = [(number, head) for number, *_, head, relation, _, _ in sentence if relation == GOES]
-    apart = {number for pair in parts for number in pair}
+    apart = {number for row in sentence if row[7] == GOES for number in (row[0], row[6])}
     for number, form, lemma, upos, _, feats, _, _, _, misc in sentence:
-        tongue = re.search(r"(?:^|\|)Lang=([^|]+)", misc)
-        if number in apart:
-            problem = "part of a word written apart"
-        elif "Typo=Yes" in feats.split("|"):
-            problem = "misspelt"
-        elif "Foreign=Yes" in feats.split("|") or (tongue and tongue[1] != language):
-            problem = "foreign"
-        else:
-            problem = ""
-        yield form, lemma, upos, problem
+        facts, tongue = feats.split("|"), re.search(r"(?:^|\|)Lang=([^|]+)", misc)
+        foreign = "Foreign=Yes" in facts or (tongue and tongue[1] != language)
+        problem = "misspelt" if "Typo=Yes" in facts else "foreign" if foreign else ""
+        yield form, lemma, upos, "part of a word written apart" if number in apart else problem
 
 
 def normalise(form: str, lemma: str) -> tuple[str, str]:
