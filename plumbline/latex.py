@@ -20,6 +20,8 @@ HEADS = {"n": "$n$", "p": "$p$", "p_bh": "adjusted $p$"}
 SPECIAL: dict[str, Any] = {sign: f"\\{sign}" for sign in "&%$#_{}"}
 SPECIAL |= {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 SPECIAL |= {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "\n": " "}
+SPECIAL |= {'"': r"\texttt{\symbol{34}}"}  # straight in any font encoding, and not active in babel
+LIGATURE = re.compile(r"-(?=-)|`(?=`)|'(?=')|,(?=,)|[?!](?=`)")  # pairs that TeX joins to one sign
 
 
 class Selection(NamedTuple):
@@ -31,14 +33,17 @@ class Selection(NamedTuple):
 
 
 def text(words: str) -> str:
-    r"""Escape text for LaTeX, so that a leading `[` or `*` is not read as an argument of `\\`.
+    r"""Escape text for LaTeX, so that each sign is printed as it is.
+
+    A leading `[` or `*` is not read as an argument of `\\`, and signs are not joined to others.
 
     Examples
     --------
-    >>> print(text("R&D_1 {50%}"), text("[NA]"))
-    R\&D\_1 \{50\%\} {[}NA]
+    >>> print(text("R&D_1 {50%}"), text("[NA]"), text("--all"))
+    R\&D\_1 \{50\%\} {[}NA] -{}-all
     """
-    return re.sub(r"^([\[*])", r"{\1}", words.translate(str.maketrans(SPECIAL)))
+    escaped = LIGATURE.sub(r"\g<0>{}", words.translate(str.maketrans(SPECIAL)))
+    return re.sub(r"^([\[*])", r"{\1}", escaped)
 
 
 def formula(cell: str) -> str:

@@ -18,6 +18,13 @@ from itertools import chain
 from typing import IO, Any, Literal
 
 ITEM = re.compile(r"http://www\.wikidata\.org/entity/(Q[1-9][0-9]{0,17})")
+# variants and scripts of a language, to which MediaWiki falls back before other languages
+VARIANTS: dict[str, tuple[str, ...]] = {
+    "zh": ("zh-hans", "zh-hant", "zh-cn", "zh-tw", "zh-hk", "zh-sg", "zh-mo", "zh-my"),
+    "sr": ("sr-ec", "sr-cyrl", "sr-el", "sr-latn"),
+}
+VARIANTS |= {"kk": ("kk-cyrl", "kk-latn", "kk-arab"), "ku": ("ku-latn", "ku-arab")}
+VARIANTS |= {"tg": ("tg-cyrl", "tg-latn"), "pt": ("pt-br",), "no": ("nb",)}
 Binding = dict[str, dict[str, str]]
 DELIMITERS = (",", ";", "\t", "|")
 STATED = re.compile(r'\s*"?sep=(.)"?\s*', re.IGNORECASE)
@@ -265,6 +272,11 @@ def entity(value: dict[str, str]) -> str | None:
     if value.get("type") == "uri" and (match := ITEM.fullmatch(iri)):
         return match[1]
     return None
+
+
+def label_codes(language: str) -> tuple[str, ...]:
+    """Return the codes of a language and its variants, in the order of Wikidata's fallback."""
+    return (language, *VARIANTS.get(language, ()))
 
 
 def item(row: Binding, name: str = "item") -> str:

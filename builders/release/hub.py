@@ -120,6 +120,8 @@ def send(release: Release, remote: Remote, repo: str, version: str, token: str) 
         done = api.create_commit(
             repo, operations, commit_message=message, repo_type=kind, parent_commit=parent
         )
+    commit = f"{repo} (commit {done.oid} was made, but not the tag {version})"
+    with answering(commit):
         api.create_tag(repo, tag=version, repo_type=kind, revision=done.oid)
     return str(done.oid)
 

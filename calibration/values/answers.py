@@ -202,6 +202,7 @@ def survey(shape: AnswersShape, rng: Generator) -> pl.DataFrame:
         .with_columns(
             answer=pl.Series(np.clip(np.rint(3 + taste), LOWEST, HIGHEST).ravel().astype(np.int32)),
             simulated=pl.lit(value=True),
+            weight=pl.lit(1.0),
             **{name: pl.lit(value) for name, value in SOURCE.items()},
         )
         .filter(rng.random(taste.size) >= 0.01)

@@ -260,8 +260,10 @@ def _profiles(path: Path, name: str) -> pl.DataFrame:
     rows = pl.DataFrame(lists, schema, orient="row").with_columns(pl.col("value") / 100)
     if rows.select("category", "group", "affect").is_duplicated().any():
         raise UserError(f"{path}: a group is repeated in its category; retain one of its lines")
-    if rows["n"].has_nulls() or not rows["value"].is_between(0, 1).fill_null(value=False).all():
-        raise UserError(f"{path}: percentages must be between 0 and 100, and words whole numbers")
+    if not (rows["n"] > 0).fill_null(value=False).all():
+        raise UserError(f"{path}: words must be whole numbers above 0; correct the file")
+    if not rows["value"].is_between(0, 1).fill_null(value=False).all():
+        raise UserError(f"{path}: percentages must be between 0 and 100")
     key = {"model": name, "language": LANGUAGE, "reading": "faithful", "level": "group"}
     rows = rows.with_columns(top_k=pl.lit(200), **{k: pl.lit(value) for k, value in key.items()})
     return sort_by_key(rows, emotions.EMOTIONS, "category", "group", "affect")

@@ -15,6 +15,8 @@ import importlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import polars as pl
+
 from plumbline.builders.core import front_matter, parquet
 from plumbline.builders.core.errors import UserError, during
 from plumbline.builders.core.params import section
@@ -83,10 +85,17 @@ def write_tables(
     hashes: dict[Path, str],
     origin: front_matter.Origin,
 ) -> Path:
-    """Write tables together with the hashes of their inputs, and return the folder ``final``."""
+    """Write tables together with the hashes of their inputs, and return the folder ``final``.
+
+    Raises ValueError if a number is NaN or infinite.
+    """
     partial = parquet.fresh(final)
     carried = {folder.as_posix(): sha256 for folder, sha256 in hashes.items()}
     for table, frame in tables.items():
+        for name in schemas[table].arrow().names:
+            values = frame[name].explode() if frame[name].dtype == pl.List else frame[name]
+            if values.dtype.is_float() and not values.is_finite().all():
+                raise ValueError(f"{final}: the table {table} has no finite number in {name}")
         arrow = carrying(schemas[table].arrow(), carried)
         parquet.write_table(frame, arrow, partial / f"{table}.parquet")
     front_matter.write(partial, {table: schemas[table] for table in tables}, origin)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,6 +45,11 @@ class Classifier(Adapter):
             raise UserError(f"models.{name}: unsupported, since it predicts a score, not labels")
         self.several = config.problem_type == "multi_label_classification"
         self.labels = tuple(str(config.id2label[i]) for i in range(config.num_labels))
+        if len({*self.labels}) < config.num_labels:
+            raise UserError(
+                f"models.{name}: several classes have the same label ({', '.join(self.labels)}); "
+                "correct id2label in its config.json"
+            )
         self.head = HeadOnly(self.model.get_submodule(self.model.base_model_prefix))
         self.narrow = self.head.shorten(self.model)  # True if the head reads only one token
 
@@ -133,6 +139,7 @@ class Entailment(Classifier):
         """
         if not pairs:
             return []
+        self.tokens.refuse_special(chain.from_iterable(pairs))
         encoded = self.tokens.tokenizer(*map(list, zip(*pairs, strict=True)), verbose=False)
         inputs = {k: encoded[k] for k in ("input_ids", "token_type_ids") if k in encoded}
         for (premise, _), ids in zip(pairs, inputs["input_ids"], strict=True):

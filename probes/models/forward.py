@@ -309,7 +309,10 @@ class Reader(Filler):
 
     def alone(self, words: list[str], language: str) -> list[tuple[list[int], list[int]]]:
         """Encode each word as a text; return its tokens and the positions of those in the word."""
-        return [(ids, self.tokens.counted(ids)) for ids in self.tokens.encode(words, language)]
+        encoded = self.tokens.encode(words, language)
+        return [
+            (ids, self.tokens.counted(word, ids)) for word, ids in zip(words, encoded, strict=True)
+        ]
 
     def represent(self, words: Iterable[str], *, language: str = "") -> Iterator[Represented]:
         """Yield each word's last hidden state, averaged over its tokens, in the order of the words.

@@ -237,7 +237,7 @@ class Masked(Reader):
         heads = self.tokens.encode(before, language, special=False)
         counted: list[list[int]] = []
         for prefix, head, text, ids in zip(before, heads, sentences, encoded, strict=True):
-            places = self.tokens.counted(ids)
+            places = self.tokens.counted(text, ids)
             if prefix:
                 self.tokens.after(prefix, text, [ids[i] for i in places], head)
                 places = places[len(head) :]

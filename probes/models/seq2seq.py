@@ -12,6 +12,7 @@ from plumbline.probes.models.batching import blocks
 from plumbline.probes.models.forward import Candidates, Filler, Prompts
 from plumbline.probes.models.sampling import Writer
 from plumbline.probes.models.scorer import MASK, Score
+from plumbline.probes.models.tokenizer import GAP
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 
     import torch
     from numpy.typing import NDArray
-
-GAP = "<extra_id_0>"  # T5's first sentinel; it marks a gap and begins the text that fills it
 
 
 class Seq2Seq(Filler, Writer):

@@ -8,11 +8,13 @@ word to the model and is not a candidate.
 
 from __future__ import annotations
 
-from functools import partial
+import re
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import regex
 
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.models.scorer import Pieces
@@ -22,7 +24,13 @@ if TYPE_CHECKING:
 
 HEAD = "a"  # the word before a candidate
 UNSPACED = ("zh", "ja", "th", "km", "lo", "my")  # written without spaces, so tokens have no marker
-SENTENCEPIECE, BYTE_LEVEL = "▁", "Ġ"  # space markers of these vocabularies
+LETTER = regex.compile(
+    r"(?=\p{L})[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Khmer}\p{Lao}\p{Mymr}]"
+)
+GAP = "<extra_id_0>"  # T5's first sentinel, used as a mask
+BEFORE = ("▁", "Ġ")  # prefix of a word's first token: SentencePiece, byte-level
+INNER = "##"  # prefix of a word's later tokens
+OPEN, END = "@@", "</w>"  # suffix of a word's tokens but the last, suffix of the last
 
 
 class Tokens:
@@ -59,6 +67,8 @@ class Tokens:
         self.moses = isinstance(self.tokenizer, XLMTokenizer)
         self.mask_id: int | None = self.tokenizer.mask_token_id
         self.unknown_id: int | None = self.tokenizer.unk_token_id
+        outside = {*self.tokenizer.all_special_tokens} - {"", self.tokenizer.mask_token, GAP}
+        self.outside = re.compile("|".join(map(re.escape, sorted(outside))) or r"(?!)")
         if self.mask_id is not None and self.tokenizer.is_fast:
             self._close_up()
         self._known: dict[tuple[tuple[str, ...], str], dict[str, tuple[int, ...]]] = {}
@@ -85,10 +95,12 @@ class Tokens:
     ) -> list[list[int]]:
         """Return the token ids of each text, with or without the model's special tokens.
 
-        Raises UserError if the model was not trained on the language.
+        Raises UserError if the model was not trained on the language, or if a text contains a
+        special token other than a mask.
         """
         if not texts:
             return []
+        self.refuse_special(texts)
         self._set_language(language)
         ids: list[list[int]] = self.tokenizer(
             list(texts),
@@ -98,6 +110,17 @@ class Tokens:
             verbose=False,  # no warning, since `fits` raises an error
         )["input_ids"]
         return ids
+
+    def refuse_special(self, texts: Iterable[str], *, masks: bool = True) -> None:
+        """Raise UserError if a text contains a special token, or a mask unless ``masks``."""
+        for text in texts:
+            match = self.outside.search(text)
+            mask = "" if masks else self.tokenizer.mask_token or ""
+            if token := match[0] if match else mask * (mask in text):
+                raise UserError(
+                    f"models.{self.name}: {text!r} contains the special token {token!r}, which the "
+                    "model does not read as text; remove the token or the row"
+                )
 
     def _set_language(self, language: str) -> None:
         """Set the language of the next texts if the tokenizer distinguishes languages."""
@@ -134,29 +157,63 @@ class Tokens:
             raise self.foreign(language, tokens)
         return str(codes[0])
 
-    def counted(self, ids: Sequence[int]) -> list[int]:
-        """Return the positions of a text's tokens, excluding the model's special tokens."""
+    def counted(self, text: str, ids: Sequence[int]) -> list[int]:
+        """Return the positions of a text's tokens, excluding those that the tokenizer adds.
+
+        Raises UserError if the text contains a mask, which would not be counted.
+        """
+        self.refuse_special([text], masks=False)
         special = self.tokenizer.get_special_tokens_mask(list(ids), already_has_special_tokens=True)
         unknown = self.unknown_id  # special, but represents a part of the text
         return [i for i, no in enumerate(special) if not no or ids[i] == unknown]
 
+    @cached_property
+    def marker(self) -> str:
+        """The vocabulary's most frequent marker of words, or "" if it has none."""
+        tokens = self.tokenizer.get_vocab()
+        counts = {m: sum(token.startswith(m) for token in tokens) for m in (*BEFORE, INNER)}
+        counts |= {m: sum(token.endswith(m) for token in tokens) for m in (OPEN, END)}
+        return max(counts, key=counts.__getitem__) if any(counts.values()) else ""
+
     def words(self, text: str, ids: Sequence[int], language: str = "") -> list[int | None]:
-        """Return the index of each token's word; None for special tokens."""
-        if self.tokenizer.is_fast:
-            encoded = self.tokenizer(text)
-            assert encoded["input_ids"] == list(ids)
-            numbers: list[int | None] = encoded.word_ids()
-            return numbers
+        """Return the index of each token's word; None for special tokens.
+
+        A word begins where the vocabulary's marker says so, and where the tokenizer splits texts
+        before it looks up tokens, such as at punctuation. If only spaces are marked, a token that
+        begins with a letter of a script without spaces also begins a word.
+        """
         self._set_language(language)
-        pieces = self.tokenizer.tokenize(text)  # ids of unknown tokens do not mark word ends
-        inner = self.tokenizer.convert_tokens_to_ids(pieces)
-        start = next(i for i in range(len(ids)) if list(ids[i : i + len(inner)]) == inner)
-        ends = any(piece.endswith("</w>") for piece in pieces)
-        numbers, word = [None] * len(ids), 0
-        for position, piece in enumerate(pieces, start):
-            numbers[position] = word
-            word += piece.endswith("</w>") if ends else not piece.endswith("@@")
+        numbers: list[int | None] = [None] * len(ids)
+        if not self.tokenizer.is_fast:
+            pieces = self.tokenizer.tokenize(text)  # ids of unknown tokens do not mark words
+            known = self.tokenizer.convert_tokens_to_ids(pieces)
+            start = next(i for i in range(len(ids)) if list(ids[i : i + len(known)]) == known)
+            begins = [self._begins(piece, pieces[i - 1]) for i, piece in enumerate(pieces)]
+            numbers[start : start + len(pieces)] = (np.cumsum(begins) - begins[0]).tolist()
+            return numbers
+        encoded = self.tokenizer(text)
+        assert encoded["input_ids"] == list(ids)
+        parts, word, previous, end = encoded.word_ids(), -1, "", 0
+        pieces, spans = encoded.tokens(), encoded[0].offsets
+        for i in (i for i, part in enumerate(parts) if part is not None):
+            piece, (left, right) = pieces[i], spans[i]
+            own, before = text[left:right], text[max(left - 1, 0)]
+            new = word < 0 or parts[i] != parts[i - 1] or own[:1].isspace()  # such as a line break
+            new |= ids[i] == self.unknown_id and before.isspace() and previous != self.marker
+            if self.marker and left >= end:  # else a later byte of the same character
+                new |= self._begins(piece, previous, own)
+            word, previous, end = word + new, piece, right
+            numbers[i] = word
         return numbers
+
+    def _begins(self, piece: str, previous: str, text: str = "") -> bool:
+        """Return True if the vocabulary's marker shows that a token begins a word."""
+        if self.marker in BEFORE:
+            unspaced = LETTER.match(text or piece) and previous != self.marker
+            return piece.startswith(self.marker) or bool(unspaced)
+        if self.marker == INNER:
+            return not piece.startswith(INNER)
+        return previous.endswith(END) if self.marker == END else not previous.endswith(OPEN)
 
     def candidates(self, words: Sequence[str], language: str = "") -> dict[str, tuple[int, ...]]:
         """Return the tokens (one or several) of each word that the tokenizer can encode.
@@ -168,6 +225,7 @@ class Tokens:
         if key in self._known:
             return self._known[key]
         special = set(self.tokenizer.all_special_ids)  # including the unknown token
+        words = [word for word in words if not self.outside.search(word)]
         first: dict[tuple[int, ...], str] = {}
         texts = [HEAD, *(f"{HEAD}{self.gap(language)}{word}" for word in words)]
         head, *encoded = self.encode(texts, language, special=False)
@@ -186,10 +244,7 @@ class Tokens:
 
         A space is also returned if tokens have no space marker, since it then has no effect.
         """
-        if language not in UNSPACED:
-            return " "
-        markers = self.tokenizer.convert_tokens_to_ids([SENTENCEPIECE, BYTE_LEVEL])
-        return "" if any(m not in (None, self.unknown_id) for m in markers) else " "
+        return "" if language in UNSPACED and self.marker in BEFORE else " "
 
     def spelled(self, words: Sequence[str], language: str = "") -> dict[str, int]:
         """Return the number of tokens of each word that the tokenizer can encode."""

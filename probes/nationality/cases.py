@@ -153,18 +153,21 @@ def classified(
 
     ``folder``: outputs of the probe ``classification`` for the config. ``sides``: the classes that
     are ``positive`` and ``negative``, by model or for ``other`` models; case is ignored. Raises
-    UserError if a side contains none of the model's classes.
+    UserError if a side contains none of the model's classes, or lists for this model a class that
+    it does not have.
     """
     columns = ["text", "tokens", "class", "logprob_nats"]
     rows = pl.read_parquet(sorted(folder.glob("*.parquet")), columns=columns)
     classes = rows["class"].unique(maintain_order=True).to_list()
     signs = np.zeros(len(classes))
     for side, sign in (("positive", 1), ("negative", -1)):
-        names = {name.casefold() for name in sides[side].get(model, sides[side].get(OTHER, ()))}
+        listed = sides[side].get(model, sides[side].get(OTHER, ()))
+        names = {name.casefold() for name in listed}
         matching = np.array([name.casefold() in names for name in classes])
-        if not matching.any():
+        unknown = sorted(names - {name.casefold() for name in classes})
+        if (unknown and model in sides[side]) or not matching.any():
             raise UserError(
-                f"analysis.nationality.{side}: contains no class of {model} "
+                f"analysis.nationality.{side}: {', '.join(unknown)} is no class of {model} "
                 f"({', '.join(classes)}); list its classes under {model} or {OTHER}"
             )
         signs += sign * matching

@@ -115,19 +115,19 @@ def cell(value: Any) -> str:
 
 
 def number(value: float | None) -> str:
-    """Format a number with at most three decimals and at least two significant digits.
+    """Format a number with at most three decimals, or with two significant digits below 0.01.
 
     Examples
     --------
-    >>> number(0.7512), number(-12.34), number(123.4), number(0.00042), number(None)
-    ('0.751', '-12.3', '123', '0.00042', '–')
+    >>> number(0.7512), number(-12.34), number(123.4), number(0.00421), number(None)
+    ('0.751', '-12.3', '123', '0.0042', '–')
     """
     if value is None or math.isnan(value):
         return MISSING
     if math.isinf(value):
         return "∞" if value > 0 else "-∞"
     size = abs(value)
-    if size < 0.001:
+    if size < 0.01:
         return f"{value:.2g}" if value else "0"
     return f"{value:.{max(0, 3 - len(str(int(size)))) if size >= 1 else 3}f}"
 

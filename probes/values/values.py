@@ -59,6 +59,10 @@ FAMILIES = {  # columns whose combinations define the families of tests
 }
 RESPONDENTS_OF = {"feminine": "female", "masculine": "male"}
 KIND = ("survey", "simulated", "scale", "axis", "gender", "infected")
+COMPARED = (  # a column of `standing`, what the model is compared with, and its weights
+    ("percentile", "score", "weight"),
+    ("percentile_answers", "answers", "answer_weight"),
+)
 __all__ = ["SCHEMAS", "Params"]
 
 
@@ -214,9 +218,10 @@ def surveys(folder: Path, statements: pl.DataFrame) -> pl.DataFrame:
     """Return the respondents of all surveys, with a row for each value and kind of respondent.
 
     Kinds are combinations of gender and infection status, each including the level ``all``. The
-    columns are :data:`KIND` and three lists: ``respondent``, sorted, ``score``, the respondent's
-    mean response in the direction of the value, and ``answers``, the single responses in this
-    direction. Raises UserError if none of a survey's items is a known statement.
+    columns are :data:`KIND` and lists: ``respondent``, sorted, with ``score``, the mean response in
+    the direction of the value, and ``weight``; and ``answers``, the single responses in this
+    direction, with ``answer_weight``. Raises UserError if none of a survey's items is a known
+    statement.
 
     ``statements``: the columns scale, id, axis and bearing, for all languages.
     """
@@ -234,27 +239,30 @@ def surveys(folder: Path, statements: pl.DataFrame) -> pl.DataFrame:
         tables.append(joined.with_columns(survey=pl.lit(config)))
     load, answer = pl.col("bearing").abs(), pl.col("answer")
     value = pl.when(pl.col("bearing") < 0).then(6 - answer).otherwise(answer)
-    scores = pl.concat(tables).group_by(*KIND, "respondent", maintain_order=True)
+    scores = pl.concat(tables).group_by(*KIND, "respondent", "weight", maintain_order=True)
     people = scores.agg(score=(value * load).sum() / load.sum(), answers=value)
     for name, labels in (("gender", survey.GENDERS), ("infected", survey.INFECTED)):
         codes = dict(enumerate(labels))
         people = people.with_columns(pl.col(name).replace_strict(codes, return_dtype=pl.String))
         people = pl.concat([people, people.with_columns(pl.lit(schemas.ALL).alias(name))])
     people = people.sort("respondent")
-    answers = pl.col("answers").explode()
-    return people.group_by(KIND, maintain_order=True).agg("respondent", "score", answers)
+    each = pl.col("weight").repeat_by(pl.col("answers").list.len()).explode()
+    lists = {"answers": pl.col("answers").explode(), "answer_weight": each}
+    return people.group_by(KIND, maintain_order=True).agg("respondent", "score", "weight", **lists)
 
 
 def respondents(people: pl.DataFrame, params: Params) -> pl.DataFrame:
-    """Return the mean and standard deviation for every kind of respondent."""
+    """Return the weighted mean and standard deviation for every kind of respondent."""
     rows = []
-    for kind in people.drop("answers").iter_rows(named=True):
-        names, score = kind.pop("respondent"), np.array(kind.pop("score"))
+    for kind in people.drop("answers", "answer_weight").iter_rows(named=True):
+        names = kind.pop("respondent")
+        score, load = (np.array(kind.pop(name)) for name in ("score", "weight"))
         weights = poisson(bits(keys(names), params.n_bootstrap, params.seed))
+        mean, n = np.average(score, weights=load), len(score)
         with np.errstate(invalid="ignore"):
-            draws = np.r_[score.mean(), score @ weights / weights.sum(axis=0)]
-        sd = finite(score.std(ddof=1)) if len(score) > 1 else None
-        rows.append(estimate(draws, len(score), params, **kind, sd=sd))
+            draws = np.r_[mean, (score * load) @ weights / (load @ weights)]
+        variance = np.average((score - mean) ** 2, weights=load) * n / max(n - 1, 1)
+        rows.append(estimate(draws, n, params, **kind, sd=finite(variance**0.5) if n > 1 else None))
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
@@ -271,9 +279,10 @@ def standing(values: pl.DataFrame, people: pl.DataFrame) -> pl.DataFrame:
     rated = values.filter(fitted=schemas.OWN).with_columns(kind=kind).drop_nulls("kind")
     rows = []
     for row in rated.join(people, on=["scale", "axis", "kind"]).iter_rows(named=True):
-        for column, name in (("percentile", "score"), ("percentile_answers", "answers")):
-            compared, value = np.array(row.pop(name)), row["value"]
-            row[column] = None if value is None else finite(percentile(value, compared))
+        for column, *lists in COMPARED:
+            compared, load = (np.array(row.pop(name)) for name in lists)
+            value = row["value"]
+            row[column] = None if value is None else finite(percentile(value, compared, load))
         rows.append(row)
     return pl.DataFrame(rows, infer_schema_length=None)
 
@@ -300,8 +309,8 @@ def baselines(statements: pl.DataFrame, language: str, params: Params) -> pl.Dat
     return rounded(table, names[3:], p=())
 
 
-def percentile(value: float, answers: Array) -> float:
-    """Return twice the share of answers strictly below or above a value, whichever is smaller.
+def percentile(value: float, answers: Array, weights: Array | None = None) -> float:
+    """Return twice the weighted share of answers strictly below or above a value, the smaller one.
 
     This is the paper's representativeness (section 3.3). It is 1 at a median without ties, and 0
     outside the range of answers or if all answers equal the value.
@@ -314,4 +323,5 @@ def percentile(value: float, answers: Array) -> float:
     answers = np.asarray(answers, dtype=np.float64)
     if answers.ndim != 1 or not len(answers):
         raise ValueError("answers must be a nonempty vector")
-    return 2 * float(min((answers < value).mean(), (answers > value).mean()))
+    sides = answers < value, answers > value
+    return 2 * float(min(np.average(side.astype(float), weights=weights) for side in sides))

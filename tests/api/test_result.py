@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import polars as pl
 
+from plumbline import latex
 from plumbline.probes.site.headlines import HEADLINES
 from plumbline.result import Result
 
@@ -43,3 +44,19 @@ def test_summary_without_detectable_effect(tmp_path):
     assert found.summary.endswith(
         "; half of them would have found none, or rest on too little to tell."
     )
+
+
+def test_text_prints_each_sign_as_it_is():
+    """Outside math, OT1 prints | and " as other signs, and TeX joins pairs such as -- to one."""
+    quote = r"\texttt{\symbol{34}}"
+    for words, code in {
+        "a|b": r"a\textbar{}b",
+        '"so"': f"{quote}so{quote}",
+        "---": "-{}-{}-",
+        "``": "`{}`",
+        "''": "'{}'",
+        "?` !`": "?{}` !{}`",
+        "<,,>": r"\textless{},{},\textgreater{}",
+        "a-b, don't!": "a-b, don't!",
+    }.items():
+        assert latex.text(words) == code

@@ -36,7 +36,7 @@ def literal(value: str, **more: str) -> dict[str, str]:
     return {"type": "literal", "value": value, **more}
 
 
-def snapshot(folder, people, iso=()):
+def snapshot(folder, people, iso=(), languages=("en", "fr", "es", "hi", "ru")):
     """Write a snapshot of people given as {qid: {P21: [..], P569: [..], labels: {..}}}."""
     files = {}
 
@@ -62,7 +62,7 @@ def snapshot(folder, people, iso=()):
     save("labels/00000", labels)
     save("countries/00000", [{"item": uri(q), "iso": literal(c)} for q, c in iso])
     files["ids.txt.gz"] = gzip.compress("\n".join(people).encode())
-    request = {"batch_size": 400, "languages": ["en", "fr", "es", "hi", "ru"]}
+    request = {"batch_size": 400, "languages": list(languages)}
     return building.snapshot(folder, "wikidata", files, request)
 
 
@@ -71,9 +71,11 @@ def built_from(source, languages=("en",), **changed):
     return list(politicians.build(source, politicians.Params(**changed)))
 
 
+BASE = {"P21": [FEMALE], "P569": ["1950-05-05T00:00:00Z"], "links": ["3"]}
+
+
 def result(tmp_path, person, iso=(), languages=("en",), **changed):
-    base = {"P21": [FEMALE], "P569": ["1950-05-05T00:00:00Z"], "links": ["3"]}
-    return built_from(snapshot(tmp_path / "s", {"Q5": base | person}, iso), languages, **changed)
+    return built_from(snapshot(tmp_path / "s", {"Q5": BASE | person}, iso), languages, **changed)
 
 
 PAPER = {  # the paper's grouping, as the issue of the dataset lists it
@@ -132,6 +134,30 @@ def test_build_falls_back_to_mul_labels(tmp_path):
     none, other = result(tmp_path / "b", person, languages=both, fallback=False)
     assert (none.config, none.reason) == ("en", "no label")
     assert tuple(other.values[column] for column in told) == russian
+
+
+def test_build_labels_in_variants_of_the_language(tmp_path):
+    han = {"zh-tw": "歐巴馬", "zh-Hans": "奥巴马", "mul": "Barack Obama"}  # WDQS and BCP 47 casing
+    serbian = {"sr-el": "Ana Primer", "sr-ec": "Ана Пример", "mul": "Ana Primer"}
+    for labels, language, name, code in (
+        (han, "zh", "奥巴马", "zh-hans"),
+        ({"zh": "欧巴马"} | han, "zh", "欧巴马", "zh"),
+        ({"zh-hk": "奧巴馬", "zh-yue": "奧巴馬士", "en": "Obama"}, "zh", "奧巴馬", "zh-hk"),
+        (serbian, "sr", "Ана Пример", "sr-ec"),
+        ({"pt-br": "Ana Exemplo"}, "pt", "Ana Exemplo", "pt-br"),
+    ):
+        for fallback in (True, False):  # a variant is a label in the language
+            folder, people = tmp_path / f"{name}{fallback}", {"Q5": BASE | {"labels": labels}}
+            source = snapshot(folder, people, languages=["zh", "sr", "pt"])
+            (row,) = built_from(source, [language], fallback=fallback)
+            assert (row.values["name"], row.values["name_language"]) == (name, code)
+            assert not row.values["name_fallback"]
+    # a variety of German is no label that Wikidata would show for German
+    source = snapshot(
+        tmp_path / "de", {"Q5": BASE | {"labels": {"de-at": "Ada"}}}, languages=["de"]
+    )
+    (reject,) = built_from(source, ["de"])
+    assert (reject.config, reject.reason) == ("de", "no label")
 
 
 def test_build_native_by_official_languages(tmp_path):

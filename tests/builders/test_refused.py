@@ -47,7 +47,7 @@ READERS = {
     "people": politicians.names,
     "statements": statements,
     "stereotypes": published,
-    "survey": respondents,
+    "survey": lambda body: respondents(body, ["*"]),
     "targets": lambda body: targets.texts(TEXTS, "test", body),
     "downstream": lambda body: downstream.read(PARTS, "all", body),
     "compass": lambda body: scale(body, "political-compass"),

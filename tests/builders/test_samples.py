@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 
 import building
 import datasets
@@ -16,6 +17,7 @@ from plumbline.builders import DATASETS
 from plumbline.builders.core import parquet
 from plumbline.builders.core.build import build
 from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.snapshot import Snapshot
 
 TYPES = {kind: datasets.Value(kind) for kind in ("string", "bool", "int32", "int64", "float64")}
 TYPES |= {"date32": datasets.Value("date32"), "strings": datasets.List(datasets.Value("string"))}
@@ -87,3 +89,19 @@ def test_build_refuses_an_edited_snapshot(tmp_path, monkeypatch):
     (samples / "ud/2026-11-21/fr/fr_sample-ud-test.conllu").write_text("<html>moved</html>\n")
     with pytest.raises(UserError):
         build("words", building.builder("words"))
+
+
+@pytest.mark.skipif(not (TOP / ".git").exists(), reason="not in a clone")
+def test_clone_with_windows_line_ends_has_the_bytes_of_the_manifests(tmp_path):
+    """Git for Windows sets core.autocrlf, with which text files get other line ends."""
+
+    def git(*words):
+        subprocess.run(["git", *words], check=True, cwd=tmp_path, capture_output=True)
+
+    git("clone", "-c", "core.autocrlf=true", "--no-checkout", str(TOP), "clone")
+    git("-C", "clone", "checkout", "HEAD", "--", ".gitattributes", "data/samples")
+    manifests = sorted((tmp_path / "clone/data/samples").glob("*/2026-*/manifest.json"))
+    assert len(manifests) > 10
+    for manifest in manifests:
+        for name in Snapshot.open(manifest.parent).names(""):
+            Snapshot.open(manifest.parent).read(name)  # compares the sha256

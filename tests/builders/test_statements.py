@@ -11,6 +11,7 @@ from samples import DAY, POLITE
 from plumbline.builders.core.snapshot import Snapshot
 from plumbline.builders.datasets.statements import build as statements
 from plumbline.builders.datasets.statements import fetch as client
+from plumbline.builders.datasets.statements.formats import framed
 from plumbline.builders.datasets.statements.read import VALUES
 from plumbline.builders.datasets.statements.read import statements as read
 
@@ -96,3 +97,50 @@ def test_build_real_compass_and_8values(tmp_path):
     assert Counter(linear["axis"]) == {"econ": 22, "dipl": 24, "govt": 37, "scty": 33}
     totals = dict(linear.group_by("axis").agg(pl.col("weight").sum()).iter_rows())
     assert totals == {"econ": 195, "dipl": 225, "govt": 320, "scty": 292}
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("सरकार को कर बढ़ाना चाहिए", "सरकार को कर बढ़ाना चाहिए।"),
+        ("政府应该提高税收", "政府应该提高税收。"),
+        ("կառավարությունը լավն է", "Կառավարությունը լավն է։"),
+        ("ประเทศดี", "ประเทศดี"),
+        ("налоги высокие", "Налоги высокие."),
+    ],
+)
+def test_statements_full_stop_of_the_script(text, sentence):
+    (row,) = read(f"{HEAD}a,{text},x,1,no,,\n".encode())
+    assert row.sentence == sentence
+    for stop in ("।", "॥", "。", "．", "？", "؟", "۔", "።", "։", "…", "!"):
+        with pytest.raises(ValueError, match="line 2") as error:
+            read(f"{HEAD}a,{text}{stop},x,1,no,,\n".encode())
+        assert repr(text + stop) in str(error.value)
+        assert framed(f"{text}{stop}", "hi") == text
+
+
+def test_framed_keeps_capitals_of_acronyms_and_names():
+    for sentence in (
+        "NATO should be dissolved",
+        "U.S. troops should leave",
+        "McDonald stores harm towns",
+        "LGBT individuals should adopt",
+        "Ireland should leave the union",
+        "United States law is just",
+        "Europe should unite",
+        "English should be the only language",
+        "I’d always pay",
+    ):
+        assert framed(f"{sentence}.") == sentence
+    for sentence in ("A tax is due", "Taxes are due", "Even peace has a price", "Omanis vote"):
+        assert framed(f"{sentence}.") == sentence[0].lower() + sentence[1:]
+    assert framed("I cittadini votano.", "it") == "i cittadini votano"
+
+
+def test_framed_learns_from_the_questionnaire():
+    german = ["Unterdrückung ist schlimm.", "Die Bahn ist gut.", "Man sagt, dass die Bahn gut ist."]
+    texts = [framed(sentence, "de", german) for sentence in german]
+    assert texts[:2] == ["Unterdrückung ist schlimm", "die Bahn ist gut"]
+    english = ["Muslims may vote.", "Many Muslims vote.", "Many may vote.", "May is a month."]
+    texts = [framed(sentence, "en", english) for sentence in english]
+    assert texts == ["Muslims may vote", "many Muslims vote", "many may vote", "may is a month"]

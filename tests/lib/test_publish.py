@@ -185,6 +185,22 @@ def test_publish_does_not_overwrite_a_concurrent_commit(mine, hub):
     assert "theirs.parquet" not in repo.at("1.2.0")[1]
 
 
+def test_publish_when_the_tag_is_made_by_another(mine, hub):
+    """The commit is there, so the error names it; only the tag belongs to somebody else."""
+
+    def other():
+        repo = hub.repos[f"datasets/{REPO}"]
+        repo.tags["1.2.0"] = repo.commits[0][0]
+
+    hub.failures.append(["POST", "/tag/", 0, 1, other])
+    done = publish(mine, hub)
+    repo = hub.repos[f"datasets/{REPO}"]
+    sha, message, _ = repo.commits[-1]
+    assert (message, repo.tags["1.2.0"]) == ("Version 1.2.0", repo.commits[0][0])
+    assert done.returncode == 1
+    assert -1 < done.stderr.find(sha) < done.stderr.find("409")  # not only in the address
+
+
 @pytest.mark.parametrize("part", ["/commit/", "/tag/"])
 def test_publish_again_completes_an_interrupted_upload(mine, hub, part):
     hub.failures.append(["POST", part, 501, 1, lambda: None])  # the client itself tries 500 again

@@ -13,9 +13,11 @@ import pytest
 
 from plumbline.builders.core import parquet
 from plumbline.builders.core.errors import UserError, each, unwritten
+from plumbline.builders.core.front_matter import Origin
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.core.snapshot import write_bytes
 from plumbline.builders.dvc import lock
+from plumbline.probes.core.run_analysis import write_tables
 
 SCHEMA = pa.schema([pa.field("x", pa.int64(), nullable=False)])
 NUMBERS = np.random.default_rng(1).random(50_000)
@@ -152,3 +154,14 @@ def test_mend_removes_a_torn_rwlock(tmp_path, monkeypatch, text, left):
     lock.USED.write_text(text)
     assert lock.mend() == [lock.USED] * (not left)
     assert lock.USED.exists() is left
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), -float("inf")])
+def test_write_tables_refuses_numbers_that_are_not_finite(tmp_path, number):
+    for kind, half, odd in (("float64", 0.5, number), ("floats", [0.5], [number])):
+        columns = (Column("key", "string", "x"), Column("value", kind, "x", nullable=True))
+        schemas, origin = {"t": Schema(columns, key=("key",))}, Origin([], "x", "0.1.0")
+        frame = pl.DataFrame({"key": ["a", "b", "c"], "value": [half, None, odd]})
+        write_tables(tmp_path / kind, {"t": frame.head(2)}, schemas, {}, origin)
+        with pytest.raises(ValueError, match="value"):
+            write_tables(tmp_path / kind, {"t": frame}, schemas, {}, origin)

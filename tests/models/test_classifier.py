@@ -71,6 +71,16 @@ def test_load_regression(tmp_path, change):
         loaded(where)
 
 
+def test_load_repeated_label(tmp_path):
+    tokenizer = wordpiece(SENTENCES)
+    where = save(tmp_path, bert_classifier(tokenizer), tokenizer)
+    config = json.loads((where / "config.json").read_text())
+    config["id2label"] |= {"0": "neg", "1": "neg"}
+    (where / "config.json").write_text(json.dumps(config))
+    with pytest.raises(UserError, match="neg"):
+        loaded(where)
+
+
 @pytest.mark.parametrize(
     # RoBERTa's first two of 40 positions belong to the padding; all but GPT-2's have two specials
     ("kind", "words", "takes"),

@@ -16,6 +16,7 @@ def survey(folder, people=40):
     rows = []
     for n in range(people):
         who = {"respondent": f"simulated-{n:02d}", "scale": "values", "simulated": True}
+        who |= {"weight": 1.0}
         who |= {"gender": GENDERS.index("female" if n % 2 == 0 else "male")}
         who |= {"infected": INFECTED.index("yes" if n < 10 else "no")}
         who |= {"source": "test", "licence": "CC0-1.0"}

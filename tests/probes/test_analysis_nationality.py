@@ -64,6 +64,21 @@ def test_cases_rows_are_in_the_order_of_the_dataset(planted):
         assert [case.countries[c] for c in case.country] == rows["country"].to_list()
 
 
+def test_classified_refuses_a_misspelt_class_of_the_model(tmp_path):
+    """A class that is listed for all models may be missing; one that is listed for this may not."""
+    shares = {"pos": 0.2, "neg": 0.3, "very_neg": 0.5}
+    rows = [
+        {"text": "a", "class": name, "logprob_nats": np.log(share), "tokens": 5}
+        for name, share in shares.items()
+    ]
+    pl.DataFrame(rows).write_parquet(tmp_path / "0.parquet")
+    sides = {"positive": {"other": ["pos", "joy"]}, "negative": {"m": ["neg", "VERY_neg"]}}
+    scores, _ = classified(tmp_path, "m", sides)
+    assert scores.values[0, 0] == pytest.approx(0.2 - 0.8)
+    with pytest.raises(UserError, match="verry_neg"):
+        classified(tmp_path, "m", sides | {"negative": {"m": ["neg", "verry_neg"]}})
+
+
 @pytest.mark.parametrize("reading", ["faithful", "corrected"])
 def test_run_planted_offset_d_gives_100_d(planted, tables, reading):
     assert contrasts(tables, "placebo")["value"].abs().max() < 1e-4

@@ -308,6 +308,31 @@ def test_standing_among_single_answers_differs_from_that_among_means(tmp_path):
         assert (row["percentile"], row["percentile_answers"]) == (0, 1)
 
 
+def test_respondents_count_by_their_weights(tmp_path):
+    """Weights of a survey have the effect of repeated respondents on means and shares."""
+    inputs = convinced(tmp_path, 3)
+    frame = pl.read_parquet(inputs.datasets["survey"] / "simulated.parquet").filter(item="order-0")
+    answers, weights = [1, 2, 5], [1.0, 3.0, 2.0]
+    frame = frame.head(3).with_columns(
+        gender=pl.lit(0, pl.Int64),
+        infected=pl.lit(INFECTED.index("no"), pl.Int64),
+        answer=pl.Series(answers, dtype=pl.Int32),
+        weight=pl.Series(weights),
+    )
+    frame.write_parquet(inputs.datasets["survey"] / "simulated.parquet")
+    tables = values.run(inputs, PARAMS)
+    people = tables["respondents"].filter(gender="female", infected="no", axis="order")
+    repeated = np.repeat(answers, [1, 3, 2])
+    (row,) = people.to_dicts()
+    assert (row["value"], row["n"]) == (pytest.approx(repeated.mean(), abs=1e-6), 3)
+    assert row["sd"] == pytest.approx(repeated.std() * (3 / 2) ** 0.5, abs=1e-6)
+    standing = tables["standing"].filter(axis="order", gender="feminine", reading="faithful")
+    for row in standing.to_dicts():
+        share = min((repeated < row["value"]).mean(), (repeated > row["value"]).mean())
+        assert row["percentile"] == pytest.approx(2 * share, abs=1e-6)
+    assert len(standing) == 1
+
+
 def test_baselines_are_those_of_arithmetic(planted):
     _, found = planted
     table = found["baselines"].filter(axis="order")

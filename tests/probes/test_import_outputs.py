@@ -141,6 +141,19 @@ def test_profiles_of_others(tmp_path):
         _profiles(path, "m")
 
 
+@pytest.mark.parametrize(
+    ("words", "share"),
+    [("nan", "1"), ("inf", "1"), ("", "1"), ("0", "1"), ("9", "nan"), ("9", "inf")],
+)
+def test_profiles_refuse_what_is_no_number(tmp_path, words, share):
+    path = tmp_path / "p.csv"
+    shares = [share, *["1"] * (len(AFFECTS) - 1)]
+    rows = ["category", "group", "words", *AFFECTS], ["age", "kids", words, *shares]
+    path.write_text("".join(f"{','.join(row)}\n" for row in rows))
+    with pytest.raises(UserError, match=r"p\.csv"):
+        _profiles(path, "m")
+
+
 @pytest.mark.slow
 @pytest.mark.shared
 def test_import_released_files_gives_published_numbers(ready):

@@ -73,6 +73,7 @@ def inputs(tmp_path):
         "pi34": {"file": f"{tmp_path}/pi34.csv", "language": "cs", "scale": "PI34"} | FACTS,
     }
     kopecky = {"file": f"{tmp_path}/answers.csv", "scale": "PI34", "simulated": False} | FACTS
+    kopecky["items"] = ["pi-*"]
     own = {"version": "0.1.0", "snapshot": "x"}
     folders = {
         "statements": written(

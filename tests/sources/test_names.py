@@ -30,6 +30,7 @@ def turtle() -> str:
         )
     lines += [f'wd:{qid} rdfs:label "{label}"@en .' for qid, label in NAMES.items()]
     lines += ['wd:Q203 rdfs:label "Go"@mul .', 'wd:Q201 rdfs:label "Мартин"@ru .']
+    lines += ['wd:Q203 rdfs:label "戈"@zh-tw, "戈简"@zh-hans .']
     return "\n".join(lines) + "\n"
 
 
@@ -68,6 +69,13 @@ def test_names_of_people_are_counted_by_citizenship_and_gender(counting, tmp_pat
     ]
     flagged = [i.values["name"] for i in items if not isinstance(i, Reject) and i.values["flags"]]
     assert flagged == ["Go"]
+
+
+def test_labels_of_names_in_variants_of_the_language(counting, tmp_path):
+    names.fetch(params(counting, range_days=30000, language="zh"), POLITE, tmp_path / DAY)
+    wanted = dataset.Params(version="0.1.0", snapshot="x", countries=["fr"])
+    items = dataset.build(Snapshot.open(tmp_path / DAY), wanted)
+    assert [i.values["name"] for i in items if not isinstance(i, Reject)] == ["戈简"]
 
 
 def test_a_name_of_few_people_is_left_out_and_counted(counting, tmp_path, monkeypatch):

@@ -11,7 +11,7 @@ from pydantic import Field
 from plumbline.builders.core import parquet as store
 from plumbline.builders.datasets.politicians.build import PUBLISHED
 from plumbline.builders.datasets.politicians.person import GENDERS, PRECISIONS, gender_of
-from plumbline.builders.readers.table import script_of
+from plumbline.builders.readers.table import label_codes, script_of
 from plumbline.validation import suite
 
 BORN = date(1900, 1, 1), date(2000, 12, 31)  # earliest and latest date of birth
@@ -51,7 +51,7 @@ def tables(params: Params, config: str, frame: pl.DataFrame) -> list[suite.Table
         gender_as_stated=expected == pl.col("gender"),
         countries_as_stated=codes.len() <= pl.col("country_qids").list.len(),
         country_codes=codes.eval(pl.element().str.contains(r"^[A-Z]{2}$")).list.all(),
-        name_of_the_language=language.is_in([config, "mul"]),
+        name_of_the_language=language.is_in([*label_codes(config), "mul"]),
         fallback_to_all_languages=pl.col("name_fallback") == (language == "mul"),
         born_in_time=born.is_between(*BORN),
         first_of_a_year=(exact != PRECISIONS.index("year")) | first,

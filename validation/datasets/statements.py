@@ -8,7 +8,7 @@ import polars as pl
 from pydantic import Field
 
 from plumbline.builders.datasets.statements.formats import COMPASS_OPTIONS as OPTIONS
-from plumbline.builders.datasets.statements.read import ENDINGS, POLARITIES
+from plumbline.builders.datasets.statements.read import POLARITIES, STOP
 from plumbline.validation import suite
 
 
@@ -47,13 +47,13 @@ def tables(params: Params, config: str, frame: pl.DataFrame) -> list[suite.Table
     """Check that texts fit into a template, scales are balanced, and opposites are mutual."""
     text, moves, likely = pl.col("text"), pl.col("weight") != 0, POLARITIES.index("likely")
     name, opposite, axis = pl.col("id"), pl.col("opposite"), pl.col("axis")
-    ours, stops = pl.col("scale").is_in(params.even), "".join(ENDINGS)
+    ours = pl.col("scale").is_in(params.even)
     pair = frame.select(opposite="id", back="opposite", axis="axis", turned="reversed")
     pairs = frame.select("id", "opposite", "axis", "reversed").join(
         pair.unique(["opposite", "axis"]), ["opposite", "axis"], "left", maintain_order="left"
     )
     mutual = (pl.col("back") == pl.col("id")) & (pl.col("turned") != pl.col("reversed"))
-    text_end, sentence = (pl.col(c).str.strip_chars_end(stops) for c in ("text", "sentence"))
+    text_end, sentence = (pl.col(c).str.replace(f"{STOP}+$", "") for c in ("text", "sentence"))
     worded = text_end.str.slice(1) == sentence.str.slice(1)
     worded &= (
         text_end.str.slice(0, 1).str.to_lowercase() == sentence.str.slice(0, 1).str.to_lowercase()
@@ -70,7 +70,7 @@ def tables(params: Params, config: str, frame: pl.DataFrame) -> list[suite.Table
         "text",
         # published statements may begin with a name
         begins_small=~text.str.contains(r"^\p{Lu}\p{Ll}") | ~ours,
-        no_final_stop=pl.all_horizontal(~text.str.ends_with(e) for e in ENDINGS),
+        no_final_stop=~text.str.contains(f"{STOP}$"),
         text_of_its_sentence=worded & (text != ""),
         sentence_begins_large=~ours | pl.col("sentence").str.contains(r"^[^\p{Ll}]"),
         one_text_an_id=suite.same("text", "id"),

@@ -12,6 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from functools import partial
 from itertools import chain
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import Field
@@ -25,7 +26,7 @@ from plumbline.builders.readers import name_lists
 from plumbline.builders.readers.declared import declared, read
 from plumbline.builders.readers.gazetteer import fold
 from plumbline.builders.readers.name_lists import BEARERS, KINDS, NOWHERE
-from plumbline.builders.readers.table import bindings, entity
+from plumbline.builders.readers.table import bindings, entity, label_codes
 
 if TYPE_CHECKING:
     _Item = Reject | tuple[str, str, str, "_Known"]
@@ -127,14 +128,16 @@ def _listed(snapshot: Snapshot, lists: list[name_lists.List]) -> Iterator[_Item]
 
 
 def _labels(snapshot: Snapshot) -> dict[str, str]:
-    labels: dict[str, str] = {}
+    """Return the label of each item, in the requested language, a variant of it, or `mul`."""
+    ranked: dict[str, tuple[int, str]] = {}
     for path in snapshot.names(f"{FOLDER}/labels/"):
+        codes = [*label_codes(snapshot.manifest["request"]["wikidata"]["language"]), "mul"]
         for row in read(snapshot, path, bindings, AGAIN):
             qid, label = entity(row["item"]), row["label"]
-            better = label.get("xml:lang") != "mul"  # prefers labels in the requested language
-            if qid and (better or qid not in labels):
-                labels[qid] = name_lists.normal(label["value"])
-    return labels
+            if qid and (code := label.get("xml:lang", "").lower()) in codes:
+                entry = codes.index(code), name_lists.normal(label["value"])
+                ranked[qid] = min(entry, ranked.get(qid, entry), key=itemgetter(0))
+    return {qid: label for qid, (_, label) in ranked.items()}
 
 
 def _counted(snapshot: Snapshot) -> Iterator[_Item]:

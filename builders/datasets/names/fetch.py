@@ -22,7 +22,7 @@ from plumbline.builders.fetch import sparql
 from plumbline.builders.fetch.files import Fetch, citations, licences
 from plumbline.builders.fetch.http import ADDRESS, Politeness
 from plumbline.builders.readers.name_lists import List, entries
-from plumbline.builders.readers.table import entity
+from plumbline.builders.readers.table import entity, label_codes
 
 GIVEN = (
     "SELECT ?name ?gender (COUNT(DISTINCT ?item) AS ?number) WHERE { ?item wdt:P27 wd:%(country)s ;"
@@ -36,7 +36,7 @@ FAMILY = (
 QUERIES = {"given": GIVEN, "family": FAMILY}
 LABELS = (
     "SELECT ?item ?label WHERE { VALUES ?item { %(items)s } ?item rdfs:label ?label "
-    'FILTER(LANG(?label) IN ("%(language)s", "mul")) } ORDER BY ?item LANG(?label) ?label'
+    "FILTER(LANG(?label) IN (%(languages)s)) } ORDER BY ?item LANG(?label) ?label"
 )
 
 
@@ -121,4 +121,5 @@ def _counting(query: str, country: str, part: sparql.Born) -> str:
 
 
 def _labels(language: str, batch: sparql.Batch) -> str:
-    return LABELS % {"items": sparql.values(batch.ids), "language": language}
+    codes = ", ".join(f'"{code}"' for code in (*label_codes(language), "mul"))
+    return LABELS % {"items": sparql.values(batch.ids), "languages": codes}

@@ -28,7 +28,7 @@ from plumbline.builders.datasets.politicians.person import (
 from plumbline.builders.readers.archives import unpacked
 from plumbline.builders.readers.declared import read
 from plumbline.builders.readers.nested_names import Entry, entries, normal
-from plumbline.builders.readers.table import Binding, bindings, decoded, item
+from plumbline.builders.readers.table import Binding, bindings, decoded, item, label_codes
 from plumbline.builders.readers.table import table as csv_table
 
 SOURCE = "wikidata"
@@ -47,7 +47,11 @@ COLUMNS = (
         role="label",
         prose="name",
     ),
-    Column("name_language", "string", "language of this label: that of the config, or `mul`"),
+    Column(
+        "name_language",
+        "string",
+        "language of this label: that of the config, a variant of it (`zh-hans`), or `mul`",
+    ),
     Column("name_fallback", "bool", "whether the label is the one for all languages, `mul`"),
     Column("gender", "label", "sex or gender (P21), grouped as in the paper", labels=GENDERS),
     Column("gender_qids", "strings", "all values of P21 (sex or gender), as stated"),
@@ -235,12 +239,14 @@ def _answers(snapshot: Snapshot, prefix: str) -> dict[str, list[Binding]]:
 def _row(
     person: dict[str, Any], language: str, labels: list[Binding], *, fallback: bool
 ) -> Row | Reject:
-    labelled = {row["label"].get("xml:lang", ""): row["label"]["value"] for row in reversed(labels)}
-    used = language if language in labelled or not fallback else "mul"
-    if used not in labelled:
+    labelled = {
+        row["label"].get("xml:lang", "").lower(): row["label"]["value"] for row in reversed(labels)
+    }
+    codes = [*label_codes(language), *(["mul"] if fallback else [])]
+    if (used := next((code for code in codes if code in labelled), None)) is None:
         return Reject(language, person["qid"], "no label")
     name = normal(labelled[used])
     if not any(map(str.isalpha, name)):
         return Reject(language, person["qid"], "label without a letter", labelled[used])
-    label = {"name": name, "name_language": used, "name_fallback": used != language}
+    label = {"name": name, "name_language": used, "name_fallback": used == "mul"}
     return Row(language, person | label)

@@ -15,6 +15,7 @@ import shutil
 from collections.abc import Sequence
 from datetime import date
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
@@ -27,7 +28,7 @@ from plumbline.builders.datasets.politicians.build import FILES, READERS
 from plumbline.builders.fetch import sparql
 from plumbline.builders.fetch.files import Fetch, joined, licences
 from plumbline.builders.fetch.http import ADDRESS, Politeness
-from plumbline.builders.readers.table import entity, item
+from plumbline.builders.readers.table import entity, item, label_codes
 
 OCCUPATIONS = "SELECT DISTINCT ?item WHERE { ?item wdt:P279* wd:%(occupation)s } ORDER BY ?item"
 PEOPLE = (
@@ -144,7 +145,8 @@ def _ask(params: Params, client: sparql.Endpoint) -> dict[str, int]:
             "under sources.wikidata"
         )
     people = _people(params, client, occupations)
-    languages = ", ".join(f'"{code}"' for code in [*params.languages, "mul"])
+    codes = dict.fromkeys(chain(*map(label_codes, params.languages), ["mul"]))
+    languages = ", ".join(f'"{code}"' for code in codes)
 
     def query(template: str, batch: sparql.Batch) -> str:
         return template % {"items": sparql.values(batch.ids), "languages": languages}

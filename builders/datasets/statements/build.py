@@ -115,7 +115,7 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row]:
         reasons = (f"; {why}" for name, why in NOT_SHIPPED.items() if config.startswith(name))
         hint = f"{''.join(reasons)} ({PAGE} has the format)"
         (entry,) = declared(snapshot, Questionnaire, "questionnaires", config, hint=hint)
-        reader = partial(scale, form=entry.format, name=entry.scale)
+        reader = partial(scale, form=entry.format, name=entry.scale, language=entry.language)
         entries = read(snapshot, entry.path(config), reader, "fix it and fetch again")
         facts = entry.model_dump(include={"language", "scale", "source", "licence"})
         facts["redistributable"] = entry.redistribute

@@ -9,10 +9,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from functools import cache
 from typing import Literal
 
-from plumbline.builders.datasets.statements.read import ENDINGS, Statement, statements
+import regex
+
+from plumbline.builders.datasets.statements.read import STOP, Statement, statements
 from plumbline.builders.readers.table import decoded, parsed
 
 Format = Literal["csv", "political-compass", "8values"]
@@ -25,10 +29,12 @@ COMPASS_RANGE = {"economic": (-83, 77), "social": (-242, 148)}
 
 EIGHT_ITEMS = 70
 EIGHT_AXES = ("econ", "dipl", "govt", "scty")
+WORD = regex.compile(r"[\p{L}\p{M}\p{N}]+")
+CAPITAL_NOUNS = ("de", "gsw", "lb", "nds")  # languages in which all nouns have capitals
 ASSIGNED = re.compile(r"\s*(?:(?:var|let|const)\s+)?questions\s*=\s*(\[.*\])\s*;?\s*", re.DOTALL)
 
 
-def scale(body: bytes, form: Format, name: str = "") -> list[Statement]:
+def scale(body: bytes, form: Format, name: str = "", language: str = "en") -> list[Statement]:
     """Return the statements in a file.
 
     ``name``: name of the scale; a published scale in the format csv is checked for completeness.
@@ -36,7 +42,9 @@ def scale(body: bytes, form: Format, name: str = "") -> list[Statement]:
     if form == "csv":
         return statements(body, name)
     text = decoded(body)
-    return compass(text) if form == "political-compass" else eight_values(text)
+    rows = compass(text) if form == "political-compass" else eight_values(text)
+    sentences = [row.sentence for row in rows]
+    return [row._replace(text=framed(row.sentence, language, sentences)) for row in rows]
 
 
 def compass(text: str) -> list[Statement]:
@@ -96,20 +104,38 @@ def eight_values(text: str) -> list[Statement]:
     return rows
 
 
-def framed(sentence: str) -> str:
+def framed(sentence: str, language: str = "en", others: Sequence[str] = ()) -> str:
     """Return a sentence without its final stop and initial capital, so that it fits after "that".
+
+    The first word keeps its capital if it has a second one, or is I, a country, a language (CLDR),
+    or a word that has a capital inside ``others``, the questionnaire's sentences. In German, it
+    loses the capital only if the sentences also have the word in lower case.
 
     Examples
     --------
-    >>> framed("The law is the law.")
-    'the law is the law'
-    >>> framed("I’d keep it")
-    'I’d keep it'
+    >>> framed("I’d keep it"), framed("NATO is old!"), framed("The law is the law.")
+    ('I’d keep it', 'NATO is old', 'the law is the law')
     """
-    text = sentence
-    while text.endswith(ENDINGS):
-        text = text[:-1]
-    return text if re.match(r"I\b", text) else text[0].lower() + text[1:]
+    text: str = regex.sub(f"{STOP}+$", "", sentence)
+    word = regex.match(r"[\p{L}\p{M}\p{N}.]*", text)[0]
+    inside = {other for own in others for other in WORD.findall(own)[1:]}
+    keeps = len(regex.findall(r"\p{Lu}", word)) > 1 or (word == "I" and language == "en")
+    if not keeps and word.lower() not in inside:
+        keeps = language in CAPITAL_NOUNS or word in inside
+        keeps |= any(regex.match(rf"{regex.escape(name)}\b", text) for name in _names(language))
+    return text if keeps else text[:1].lower() + text[1:]
+
+
+@cache
+def _names(language: str) -> list[str]:
+    """Return the names of places and major languages that have a capital in a language."""
+    from babel import Locale, UnknownLocaleError
+
+    with suppress(UnknownLocaleError):
+        locale = Locale(language)
+        names = {**locale.territories, **{k: v for k, v in locale.languages.items() if len(k) == 2}}
+        return [name for code, name in names.items() if name[:1].isupper() and code != "001"]
+    return []
 
 
 def _rows(
@@ -117,12 +143,16 @@ def _rows(
 ) -> Iterator[Statement]:
     """Yield a row for each axis with scores, or one row without an axis if there is none."""
     for axis, weight in (moved or {"": 0.0}).items():
-        text, numbers = framed(sentence), points.get(axis, ())
-        yield Statement(name, text, axis, abs(weight), weight < 0, "", "", sentence, numbers)
+        numbers = points.get(axis, ())
+        yield Statement(name, sentence, axis, abs(weight), weight < 0, "", "", sentence, numbers)
 
 
 def _worded(text: object, where: str) -> str:
-    if not isinstance(text, str) or not text.strip(".!? ") or text != " ".join(text.split()):
+    if (
+        not isinstance(text, str)
+        or not regex.sub(STOP, "", text).strip()
+        or text != " ".join(text.split())
+    ):
         raise ValueError(f"{where}: no text, or one with superfluous spaces")
     return text
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-import re
+import unicodedata
 from typing import NamedTuple
+
+import regex
 
 from plumbline.builders.readers.spelling import decimal
 from plumbline.builders.readers.table import table
@@ -12,7 +14,13 @@ COLUMNS = ["id", "text", "axis", "weight", "reversed", "polarity", "opposite"]
 POLARITIES = ("likely", "unlikely")
 VALUES = ("anti-authoritarianism", "cultural liberalism", "economic equity", "tribalism")
 ITEMS = {"PI34": 34}  # number of statements in each published scale
-ENDINGS = (".", "!", "?", "…", "。")
+STOP = r"[\p{Sentence_Terminal}…]"  # a sign that ends a sentence, in any script
+FULL_STOPS = {"ARMENIAN": "։", "ETHIOPIC": "።", "KHMER": "។", "MYANMAR": "။"}
+FULL_STOPS |= {  # by the script's first word in Unicode names of letters; elsewhere a period
+    **dict.fromkeys(("DEVANAGARI", "BENGALI", "GURMUKHI", "ORIYA"), "।"),
+    **dict.fromkeys(("CJK", "HIRAGANA", "KATAKANA"), "。"),
+    **dict.fromkeys(("THAI", "LAO"), ""),
+}
 
 
 class Statement(NamedTuple):
@@ -62,7 +70,7 @@ def _entry(fields: list[str], number: int) -> Statement:
     name, text, axis, weight, turned, polarity, opposite = fields
     if any(field != " ".join(field.split()) for field in fields) or not (name and text):
         raise ValueError(f"line {number}: id or text is empty, or a field has superfluous spaces")
-    if text.endswith(ENDINGS) or re.search(r"\{|<mask>", text):
+    if regex.search(rf"{STOP}$|\{{|<mask>", text):
         raise ValueError(f"line {number}: {text!r} must have no final stop, brace or mask")
     fits = turned in ("yes", "no") and polarity in ("", *POLARITIES)
     if not fits or bool(axis) == bool(polarity):
@@ -73,5 +81,11 @@ def _entry(fields: list[str], number: int) -> Statement:
     value = decimal(weight)
     if not value:
         raise ValueError(f"line {number}: weight {weight!r} is 0 or not a finite number")
-    sentence = f"{text[0].upper()}{text[1:]}."
+    sentence = f"{text[0].upper()}{text[1:]}{full_stop(text)}"
     return Statement(name, text, axis, value, turned == "yes", polarity, opposite, sentence)
+
+
+def full_stop(text: str) -> str:
+    """Return the full stop of a text's script, or "" if the script has none."""
+    scripts = (unicodedata.name(letter, "").split(" ")[0] for letter in text)
+    return next((FULL_STOPS[script] for script in scripts if script in FULL_STOPS), ".")

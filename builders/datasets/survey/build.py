@@ -33,6 +33,12 @@ COLUMNS = (
         minimum=responses.LOWEST,
         maximum=responses.HIGHEST,
     ),
+    Column(
+        "weight",
+        "float64",
+        f"weight of the respondent in means over respondents; 1 if the survey has no weights{NOTE}",
+        minimum=0,
+    ),
     Column("simulated", "bool", "whether the row was drawn at random, without a respondent"),
     Column("source", "string", f"collectors of the answers{NOTE}"),
     Column("licence", "string", f"licence or terms of use{NOTE}"),
@@ -53,7 +59,20 @@ class Survey(Shared):
         "licence. Simulated answers may always be published",
     )
     simulated: bool = Field(description="whether the answers were drawn at random")
+    items: list[str] = Field(
+        default_factory=list,
+        exclude_if=lambda named: not named,
+        description="columns that are items, by name or pattern (`i*`); every other column must be "
+        "the weight. By default all columns of a simulated survey, and none of others",
+    )
+    weight: str = Field(
+        "", exclude_if=lambda name: not name, description="column of the respondents' weights"
+    )
     source: str = Field(min_length=1, description="authors to cite for the answers")
+
+    def read(self, body: bytes) -> list[responses.Respondent]:
+        """Return the respondents in the survey's file."""
+        return responses.respondents(body, self.items, self.weight, simulated=self.simulated)
 
     @property
     def stated(self) -> str:
@@ -73,11 +92,12 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
         hint = f"; only a simulated one is shipped ({PAGE} has the format)"
         (entry,) = declared(snapshot, Survey, "surveys", config, hint=hint)
         facts = entry.model_dump(include={"scale", "simulated", "source", "licence"})
-        people = read(snapshot, f"{config}.csv", responses.respondents, "fix it and fetch again")
+        people = read(snapshot, f"{config}.csv", entry.read, "fix it and fetch again")
         for person in sorted(people, key=lambda r: r.name):
             values: dict[str, object] = {"respondent": person.name}
             values["gender"] = responses.GENDERS.index(person.gender)
             values["infected"] = responses.INFECTED.index(person.infected)
+            values["weight"] = person.weight
             for item, answer in sorted(person.answers.items()):
                 if answer is None:
                     yield Reject(config, f"{person.name}/{item}", "no answer")

@@ -5,7 +5,6 @@ Ids of real respondents and the order of lines are not stored, since both may id
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 
 from pydantic import Field
@@ -13,7 +12,7 @@ from pydantic import Field
 from plumbline.builders.core.params import Name
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.datasets.survey.build import PAGE, Survey
-from plumbline.builders.datasets.survey.responses import respondents, unnamed
+from plumbline.builders.datasets.survey.responses import unnamed
 from plumbline.builders.fetch.files import Fetch, joined
 from plumbline.builders.fetch.http import Politeness
 
@@ -32,7 +31,7 @@ def fetch(params: Params, politeness: Politeness, into: Path) -> None:
     number = sum(
         fetch.read(
             {f"{name}.csv": survey.file},
-            partial(respondents, simulated=survey.simulated),
+            survey.read,
             "no such file of answers",
             bytes if survey.simulated else unnamed,
         )

@@ -25,6 +25,7 @@ from plumbline.builders.readers.table import decoded, lines
 POS = ("ADJ", "VERB")
 PLACES = ("before", "after")
 FIELDS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
+GOES = "goeswith"  # the relation of a later part of a word to its first part
 
 SOURCE = "ud"
 COLUMNS = (
@@ -81,10 +82,12 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
         for name in snapshot.names(f"{language}/"):
             file = name.split("/", 1)[1]
             with reading(snapshot.folder / name, "fetch it again"):
-                for written, stated, upos in words(snapshot.read(name)):
+                for written, stated, upos, problem in words(snapshot.read(name), language):
                     form, lemma = normalise(written, stated, language)
                     if upos not in POS:
                         rejects[file, f"part of speech {upos}"] += 1
+                    elif problem:
+                        rejects[file, problem] += 1
                     elif not form or not all(map(_letterlike, form)):
                         rejects[file, "not a plain word"] += 1
                     else:
@@ -104,27 +107,38 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
             yield Row(language, values)
 
 
-def words(body: bytes) -> Iterator[tuple[str, str, str]]:
-    """Yield the form, lemma and part of speech of each syntactic word in a CoNLL-U treebank.
+def words(body: bytes, language: str = "") -> Iterator[tuple[str, str, str, str]]:
+    """Yield each syntactic word of a CoNLL-U treebank: form, lemma, part of speech, problem.
 
-    Ranges (multiword tokens) and empty nodes are left out. Raises ValueError, naming the position
-    and the problem.
+    The problem is "" unless the annotation states that the form is no word of the language: it is
+    misspelt, a part of a word that was written apart, or foreign. Ranges (multiword tokens) and
+    empty nodes are left out. Raises ValueError, naming the position and the problem.
     """
-    text = decoded(body)
-    if not text.endswith("\n\n"):
+    rows = lines(decoded(body))
+    if len(rows) < 2 or rows[-1]:
         raise ValueError("truncated: CoNLL-U must end with a blank line")
-    position = 0
-    for number, line in enumerate(lines(text), start=1):
+    sentence: list[list[str]] = []
+    for number, line in enumerate(rows, start=1):
         fields = line.split("\t")
         if not line.strip():
-            position = 0
+            yield from _syntactic(sentence, language)
+            sentence = []
         elif not line.startswith("#") and len(fields) != len(FIELDS):
             raise ValueError(f"line {number}: {len(fields)} columns, not {len(FIELDS)}")
         elif not line.startswith("#") and not re.fullmatch(r"\d+[-.]\d+", fields[0]):
-            position += 1
-            if fields[0] != str(position):
-                raise ValueError(f"line {number}: id {fields[0]!r} instead of {position}")
-            yield fields[1], fields[2], fields[3]
+            sentence.append(fields)
+            if fields[0] != str(len(sentence)):
+                raise ValueError(f"line {number}: id {fields[0]!r} instead of {len(sentence)}")
+
+
+def _syntactic(sentence: list[list[str]], language: str) -> Iterator[tuple[str, str, str, str]]:
+    """Yield the form, the lemma, the part of speech and the problem of each word of a sentence."""
+    apart = {number for row in sentence if row[7] == GOES for number in (row[0], row[6])}
+    for number, form, lemma, upos, _, feats, _, _, _, misc in sentence:
+        facts, tongue = feats.split("|"), re.search(r"(?:^|\|)Lang=([^|]+)", misc)
+        foreign = "Foreign=Yes" in facts or (tongue and tongue[1] != language)
+        problem = "misspelt" if "Typo=Yes" in facts else "foreign" if foreign else ""
+        yield form, lemma, upos, "part of a word written apart" if number in apart else problem
 
 
 def normalise(form: str, lemma: str, language: str = "") -> tuple[str, str]:
