@@ -202,9 +202,9 @@ def test_closure_follows_imports_in_functions():
 
 # Lines of Python; a change may lower them, and only an issue's own allowance may raise them.
 BUDGETS = {
-    ("builders", "probes", "validation", "plumbline"): 42_600,
+    ("builders", "probes", "validation", "plumbline"): 43_200,
     ("calibration", "worlds"): 7_035,
-    ("tests",): 33_075,
+    ("tests",): 34_275,
 }
 
 
