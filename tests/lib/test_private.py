@@ -39,8 +39,9 @@ def every_byte(folder) -> bytes:
 
 
 def answers(**changes) -> survey.Params:
-    own = {"file": "answers.csv", "scale": "x", "simulated": False, "licence": "CC-BY-4.0"}
-    return survey.Params(surveys={"mine": own | {"source": "us"} | changes})
+    own = {"file": "answers.csv", "scale": "x", "items": ["a", "b"], "licence": "CC-BY-4.0"}
+    own |= {"source": "us", "simulated": False}
+    return survey.Params(surveys={"mine": own | changes})
 
 
 def test_fetch_survey_pseudonyms():

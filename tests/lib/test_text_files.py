@@ -79,7 +79,7 @@ def test_records_quotes_and_line_numbers():
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_lines_end_only_at_line_breaks(tmp_path, end):
     token = "1\tx\u2028y\tgood\tADJ\t_\t_\t0\troot\t_\t_\n\n"
-    assert list(words.words(token.replace("\n", end).encode())) == [("x\u2028y", "good", "ADJ")]
+    assert list(words.words(token.replace("\n", end).encode())) == [("x\u2028y", "good", "ADJ", "")]
     positive = "; head\n;;;;\n\ngood\nwell\u2028done\n;)\n;-)\n;D\n#1\n"
     files = {"positive": positive.replace("\n", end), "negative": f"bad{end}"}
     values, refused, _ = lexicon(tmp_path, files, **VIEW | {"format": "list"})
