@@ -1,9 +1,8 @@
 from collections import Counter
 from itertools import pairwise
 
+import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from plumbline.builders.datasets.counterfactuals import substitute
 from plumbline.builders.datasets.counterfactuals.find_people import (
@@ -110,12 +109,14 @@ def test_names_keep_the_case_the_possessive_and_every_mention(text, first, last,
 PIECES = (*MEN, *WOMEN, *LAST, "da", "DA", "MARIA", "SILVA", "J.", "Mr", "Lake", "saw", "'s", "@")
 
 
-@given(st.lists(st.tuples(st.sampled_from(PIECES), st.sampled_from((" ", "-", ". ", "")))))
-def test_named_mentions_never_overlap(find, pieces):
-    text = "".join(map("".join, pieces))
-    people = substitute.named(text, find(text), KNOWN)
-    places = sorted(mention[:2] for person in people for mention in person.mentions)
-    assert all(end <= start for (_, end), (start, _) in pairwise(places))
+def test_named_mentions_never_overlap(find):
+    rng = np.random.default_rng(1)
+    for _ in range(1000):
+        drawn = rng.choice(PIECES, rng.integers(12)), rng.choice([" ", "-", ". ", ""], 12)
+        text = "".join(str(piece) + str(end) for piece, end in zip(*drawn, strict=False))
+        people = substitute.named(text, find(text), KNOWN)
+        places = sorted(mention[:2] for person in people for mention in person.mentions)
+        assert all(end <= start for (_, end), (start, _) in pairwise(places)), text
 
 
 def test_people_are_told_apart_and_have_the_gender_of_their_first_name(find):
