@@ -73,15 +73,14 @@ def prune(options: Namespace) -> None:
 def removed(_: Namespace) -> None:
     """List the stages that `make repro` must rerun because their datasets contain removed rows.
 
-    Stages that depend on them are rerun automatically.
+    A dataset that is built from one of them is not listed, because DVC then rebuilds it too.
     """
     from plumbline.builders.core import parquet, private
 
     gone = private.removed()
-    for name in DATASETS if gone.places else ():
-        folder = parquet.DATASETS / name
-        made = not hasattr(_builder(name), "INPUTS")
-        if made and folder.is_dir() and private.held(folder, gone):
+    listed = [name for name in DATASETS if private.held(parquet.DATASETS / name, gone)]
+    for name in listed:
+        if not {*getattr(_builder(name), "INPUTS", ())} & {*listed}:
             print(parquet.stage_of(name))
     private.note_matched(gone)
 

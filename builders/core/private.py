@@ -7,6 +7,7 @@ that are never built into a dataset or published.
 
 from __future__ import annotations
 
+import codecs
 import hashlib
 import os
 import re
@@ -16,8 +17,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from html import unescape
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from plumbline.builders.core.errors import UserError, reading, warn
 from plumbline.builders.core.parquet import DATASETS, Reject, Row
@@ -30,12 +33,14 @@ REMOVED = "on the removal list"
 SHA256 = re.compile(r"[0-9a-f]{64}", re.IGNORECASE)
 MATCHED = FOLDER / "matched"  # list of entries that matched a dataset before it was rebuilt
 # Entries may be pasted with surrounding text, e.g. an item's address or a tool's output.
-WHERE = r"(?:\S*wikidata\.org/(?:\S*[\W_])??|(?:\w*:|wiki/|entity/)*)"
-ITEM = re.compile(rf"(?i){WHERE}Q0*(\d+)(?:[?&/.]\S*)?")
+WHERE = r"(?:\S*wikidata\.org/(?:\S*[\W_])??|(?:\w*:|wiki(?:data)?/|entity/)*)"
+ITEM = re.compile(rf"(?i){WHERE}Q\|?Q?0*(\d+)(?:[?&/.|]\S*)?")
+LIKE_ITEM = re.compile(r"(?i)(?<![^\W_])Q[|:]?0*(\d+)(?![^\W_])|^Q[\W_]\d|(?-i:^0?Q\d)")
 DIGEST = re.compile(r"(?i)(?:\S*[:=-] ?)?([0-9a-f]{64})(?: .*)?")
 CERTAIN = re.compile(r"(?i)(?<!\w)(?:Q\d\d+|[0-9a-f]{64}|t[13]_\w+)(?!\w)")
 NO_ID = re.compile(r"(?i)\s|(reddit|wikidata|wiki[pm]edia)\.(com|org)|redd\.it/|^[0-9a-f]{40,}$")
-AROUND = " .:*-|'`\"<>()[]{}\u2018\u2019\u201c\u201d\u201e\u00ab\u00bb"
+AROUND = re.compile(r"^[\W_]+|[\W_]+$")  # punctuation around an entry
+UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 POSTS = ("t1_", "t3_")  # prefixes of the pseudonymised ids of Reddit comments and posts
 POST = re.compile(r"(t[13]_)?([a-z0-9]{4,12})", re.IGNORECASE)
 
@@ -106,17 +111,18 @@ def _read_entry(line: str) -> str:
 
     Raises ValueError if the line contains none of these, or more than one.
     """
-    plain = unicodedata.normalize("NFKC", re.sub(r"\s", " ", line)).partition("#")[0]
+    plain = unicodedata.normalize("NFKC", re.sub(r"\s", " ", unescape(line))).partition("#")[0]
     plain = "".join(c for c in plain if unicodedata.category(c)[0] not in "CM")
     first, *remarks = re.split("[,;]", plain)
-    entry = first.strip(AROUND)
-    if any(map(CERTAIN.search, remarks)):
+    entry = AROUND.sub("", unquote(first))
+    items = {match[1] for match in LIKE_ITEM.finditer(entry)}
+    if len(items) > 1 or any(map(CERTAIN.search, remarks)):
         raise ValueError("more than one entry; write each on a separate line")
     if digest := DIGEST.fullmatch(entry):
         return digest[1].lower()
     if item := ITEM.fullmatch(entry):
         return f"Q{int(item[1])}"
-    if NO_ID.search(entry):
+    if items or NO_ID.search(entry):
         raise ValueError(
             "not an item, sha256 or id; write the sha256 of a text, the id of a post, or the item "
             f"of a page, not the address ({PAGE})"
@@ -125,17 +131,23 @@ def _read_entry(line: str) -> str:
 
 
 def _is_list(path: Path) -> bool:
-    """Return True if a file is a removal list.
+    """Return True if the name of a file, or of its folder in private/, begins with 'removed'.
 
-    Raises UserError if the file contains only entries, but its name does not begin with 'removed'.
+    Raises UserError if another file contains only entries, or has a name that contains 'remov'.
     """
-    if path.name.lower().startswith("removed"):
+    if not path.is_file():
+        return False
+    names = [part.lower() for part in path.relative_to(FOLDER).parts]
+    if any(name.startswith("removed") for name in names):
         return True
+    listed = "remov" in names[-1] and names[-1][0] != "."  # an editor's copy begins with a dot
     with suppress(OSError, ValueError), path.open("rb") as file:
-        lines = file.read(4096).decode("utf-8-sig").splitlines()[:100]
+        body = b"".join(file.readlines(4096))  # complete lines
+        lines = body.decode("utf-16" if body[:2] in UTF16 else "utf-8-sig").splitlines()[:100]
         entries = [entry for line in lines if (entry := _read_entry(line))]
-        if path not in (SALT, MATCHED) and entries and all(map(CERTAIN.fullmatch, entries)):
-            raise UserError(f"{path}: the name of a removal list must begin with 'removed'")
+        listed |= bool(entries) and all(map(CERTAIN.fullmatch, entries))
+    if listed and path not in (SALT, MATCHED):
+        raise UserError(f"{path}: the name of a removal list must begin with 'removed'")
     return False
 
 

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 from lib.small_folders import make
 
+from plumbline.builders.__main__ import main
 from plumbline.builders.core import private
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.parquet import Row
@@ -32,6 +33,10 @@ ITEMS = [
     "https://m.wikidata.org/wiki/Q76", "www.wikidata.org/wiki/Q76/",
     "https://www.wikidata.org/wiki/Special:EntityData/Q76.json",
     "https://www.wikidata.org/w/index.php?title=Q76&action=history",
+    "{{Q|76}}", "{{q|Q76}}", "[[Q76|Obama]]", f"[Obama]({ADDRESS})", "Q76!",
+    "Q76\\", "_Q76_", "~~Q76~~", "Q76&nbsp;", "&quot;Q76&quot;", "&#8203;Q76", f"{ADDRESS}%20",
+    "\u300cQ76\u300d", "\u201aQ76\u2018", "\u2022 Q76", "\u2014 Q76", "wikidata/Q76", "//Q76",
+    "https%3A%2F%2Fwww.wikidata.org%2Fwiki%2FQ76",
 ]  # fmt: skip
 TEXTS = [
     digest(TEXT), digest(TEXT).upper(), f"sha256:{digest(TEXT)}", f"{digest(TEXT)}  -",
@@ -39,10 +44,14 @@ TEXTS = [
     digest(normalize("NFD", TEXT)), digest(normalize("NFD", f"{TEXT}\n")),
 ]  # fmt: skip
 FILES = ["removed", "Removed.txt", "REMOVED.TXT", "removed.csv", "removed (1).txt", "removed.md"]
+FILES += ["removed/a.txt", "Removed people/2026/b"]
 ERRORS = [
     "Barack Obama (Q76)", "Q76 asked", "Q76,Q77", "Q76;Q77", "Obama,Q76", f"Obama,{digest(TEXT)}",
     "https://www.wikidata.org/wiki/Property:P39", "https://en.wikipedia.org/wiki/Barack_Obama",
     digest(TEXT)[:-1], f"{digest(TEXT)}0", digest(TEXT)[:40],
+    "https://www.wikidata.org/w/api.php?action=wbgetentities&ids=Q5|Q76", "Q76|Q77", "Q76/Q77",
+    "https://hub.toolforge.org/Q76", "https://reasonator.toolforge.org/?q=Q76", "Q76@en", "Q-76",
+    "Q:76", "Q=76", "qid=Q76", "0Q76", "Q76Q77", "Q76\\tasked", "Q76^^xsd:string", "Q76\u3001asked",
 ]  # fmt: skip
 
 
@@ -56,8 +65,9 @@ def toy(tmp_path, monkeypatch):
 
 
 def write(body: str, name: str = "removed.txt") -> None:
-    private.FOLDER.mkdir(exist_ok=True)
-    (private.FOLDER / name).write_bytes(body.encode())
+    path = private.FOLDER / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(body.encode())
 
 
 def left() -> list[str]:
@@ -93,6 +103,39 @@ def test_removed_list_under_another_name_is_an_error():
     write(f"# asked\n{ADDRESS}\n", "list.txt")
     with pytest.raises(UserError, match=r"list\.txt"):
         left()
+
+
+@pytest.mark.parametrize("name", ["Removal list.txt", "to remove.csv", "folder/not-removed"])
+def test_removed_list_with_a_similar_name_is_an_error(name):
+    write("Obama", f".{name}.swp" if "/" not in name else ".swp")
+    assert left() == ["Q76", "Q5", "Q7"]
+    write("abc12", name)
+    with pytest.raises(UserError, match=Path(name).name):
+        left()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "".join(f"{digest(str(n))}\n" for n in range(100)).encode(),
+        "".join(f"Q{n} # \u00e4\n" for n in range(1000, 2000)).encode(),
+        "Q76\r\nQ77\r\n".encode("utf-16"),
+    ],
+)
+def test_removed_list_under_another_name_is_an_error_if_long_or_utf16(body):
+    write("", "list.txt")
+    (private.FOLDER / "list.txt").write_bytes(body)
+    with pytest.raises(UserError, match=r"list\.txt"):
+        left()
+
+
+def test_removed_lists_a_derived_dataset_unless_its_inputs_are_listed(capsys):
+    make("data/datasets/counterfactuals", rows={"text": [TEXT], "qid": ["Q5"]})
+    make("data/datasets/targets", rows={"text": ["x"], "qid": ["Q8"]})
+    write(digest(TEXT))
+    assert (main(["removed"]), capsys.readouterr().out) == (0, "counterfactuals\n")
+    write(f"{digest(TEXT)}\nQ8")
+    assert (main(["removed"]), capsys.readouterr().out) == (0, "build@targets\n")
 
 
 def test_warn_unmatched_names_entries_without_rows(toy, capsys):
