@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from pathlib import Path
 from plumbline.builders.core.errors import UserError, lacking, mask, unwritten
 
 TRACEBACK = "PLUMBLINE_TRACEBACK"
+STOPPING = (signal.SIGTERM, signal.SIGHUP)
 FINE, WRONG, FAULT, STOPPED = 0, 1, 70, 130  # argparse exits with status 2
 
 
@@ -32,10 +34,15 @@ def run(arguments: argparse.Namespace, do: Callable[[], int | None]) -> int:
 
     A :class:`UserError` is printed as one line on standard error. A fault in the
     program is printed in the same way, since its traceback is useful only to the authors.
+
+    SIGTERM and SIGHUP stop the command as SIGINT does, so that its temporary folders are removed.
     """
     if getattr(arguments, "traceback", False):
         os.environ[TRACEBACK] = "1"
     status = FINE
+    stopping = [number for number in STOPPING if signal.getsignal(number) == signal.SIG_DFL]
+    for number in stopping:
+        signal.signal(number, signal.default_int_handler)
     try:
         status = do() or FINE
         sys.stdout.flush()
@@ -49,6 +56,9 @@ def run(arguments: argparse.Namespace, do: Callable[[], int | None]) -> int:
         status = WRONG if known else FAULT
         trace = traceback.format_exc() if os.environ.get(TRACEBACK) else ""
         print(mask(f"{trace}error: {known or _fault(error)}"), file=sys.stderr)
+    finally:
+        for number in stopping:
+            signal.signal(number, signal.SIG_DFL)
     return status
 
 

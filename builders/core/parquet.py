@@ -184,8 +184,13 @@ def fresh(folder: Path) -> Path:
 
 
 def finish(folder: Path) -> None:
-    """Rename the working folder to its final name, and only then remove the old folder."""
+    """Rename the working folder to its final name, and only then remove the old folder.
+
+    A symbolic link with the final name is replaced; the folder to which it points is not changed.
+    """
     recover(folder)
+    if folder.is_symlink():
+        folder.unlink()
     if folder.exists():
         folder.replace(_aside(folder))
     partial(folder).replace(folder)
@@ -194,6 +199,8 @@ def finish(folder: Path) -> None:
 
 def recover(folder: Path) -> None:
     """Recover from a killed process: restore the old folder, or remove it if the new one exists."""
+    if _aside(folder).is_symlink():
+        _aside(folder).unlink()
     if folder.exists():
         shutil.rmtree(_aside(folder), ignore_errors=True)
     elif _aside(folder).exists():

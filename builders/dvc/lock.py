@@ -22,6 +22,7 @@ from plumbline.builders.core.params import yaml_of
 LOCK = "dvc.lock"
 PIPELINE = "dvc.yaml"
 USED = Path(".dvc/tmp/rwlock")
+HELD = Path(".dvc/tmp/lock")  # which DVC holds while it writes its files, but not during a stage
 MARKS = re.compile(r"^(<{7}|>{7}) ", re.MULTILINE)  # markers of a merge conflict in git
 
 
@@ -118,8 +119,20 @@ def mend() -> list[Path]:
     """Restore the locks that DVC truncated when it was killed; return their paths.
 
     `dvc repro` restores the results of later runs from DVC's run cache. DVC's list of files in use,
-    which it also writes in place, is removed if it is truncated.
+    which it also writes in place, is removed if it is truncated. If another process of DVC holds
+    DVC's lock, nothing is restored, since that process may be writing these files.
     """
+    from dvc.lock import Lock, LockError
+
+    HELD.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with Lock(str(HELD)):
+            return _mend()
+    except LockError:
+        return []
+
+
+def _mend() -> list[Path]:
     command = ["git", "ls-files", "-z", LOCK, f"*/{LOCK}"]
     listed = subprocess.run(command, check=False, capture_output=True, text=True).stdout  # noqa: S603
     torn = [lock for name in listed.split("\0") if name and not _sound(lock := Path(name))]

@@ -1,12 +1,17 @@
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+import whole
 
+from plumbline.builders.__main__ import main
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.snapshot import (
     MANIFEST,
     Snapshot,
+    lock_folder,
     resume,
     write_bytes,
     write_gzip,
@@ -22,6 +27,33 @@ FACTS = {
     "request": {"what": "all"},
     "counts": {},
 }
+
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from plumbline.builders.core.snapshot import lock_folder
+with lock_folder(Path(sys.argv[1])):
+    print("held", flush=True)
+    time.sleep(60)
+"""
+
+
+def test_second_fetch_into_a_folder_is_refused_until_the_first_ends(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    whole.write(tmp_path)
+    into = Path("data/raw/ud/2026-11-21")
+    with subprocess.Popen([sys.executable, "-c", HOLD, into], stdout=subprocess.PIPE) as first:
+        assert first.stdout.read(5) == b"held\n"
+        assert main(["fetch", "ud", "--date", into.name]) == 1
+        assert str(into) in capsys.readouterr().err
+        assert not into.exists()
+        first.kill()
+    with lock_folder(into), pytest.raises(UserError, match=into.name), lock_folder(into):
+        pass
+    with lock_folder(into):
+        pass
+    assert [*into.parent.iterdir()] == []
 
 
 @pytest.fixture
