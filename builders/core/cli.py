@@ -13,7 +13,7 @@ from pathlib import Path
 from plumbline.builders.core.errors import UserError, lacking, mask, unwritten
 
 TRACEBACK = "PLUMBLINE_TRACEBACK"
-STOPPING = (signal.SIGTERM, signal.SIGHUP)
+STOPPING = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 FINE, WRONG, FAULT, STOPPED = 0, 1, 70, 130  # argparse exits with status 2
 
 

@@ -8,6 +8,7 @@ may be in more than one file.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from copy import deepcopy
 from functools import lru_cache
@@ -32,16 +33,37 @@ BESIDE = (  # relative to the folder of params.yaml
 )
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml, if installed, is six times faster
 BOOL = "tag:yaml.org,2002:bool"
+DEEPEST, COPIED = 100, 100_000
 
 
-def yaml_of(text: str | bytes) -> Any:
-    """Parse YAML written by the project or by DVC: cards, locks, pipelines.
+def yaml_of(text: str | bytes, loader: Any = LOADER) -> Any:
+    """Parse YAML. Tags that construct arbitrary objects are refused.
 
-    Tags that construct arbitrary objects are refused.
-
-    Raises yaml.YAMLError if the text is not valid YAML.
+    Raises yaml.YAMLError if the text is not valid YAML, is nested more than :data:`DEEPEST` levels
+    deep (libyaml overflows the stack), or has aliases whose copies contain more than :data:`COPIED`
+    values, as a few lines can that repeat each other.
     """
-    return yaml.load(text, Loader=LOADER)  # noqa: S506 - LOADER is a safe one
+    sizes: dict[str | None, int] = {}  # number of values in each anchor, with its copies
+    open_anchors: list[str | None] = []
+    counts, copied = [0], 0  # number of values in each open collection, and of copied values
+    for event in yaml.parse(text, Loader=LOADER):
+        if isinstance(event, yaml.CollectionStartEvent):
+            open_anchors.append(event.anchor)
+            counts.append(1)
+        elif isinstance(event, yaml.CollectionEndEvent):
+            size = sizes[open_anchors.pop()] = counts.pop()
+            counts[-1] += size
+        elif isinstance(event, yaml.ScalarEvent):
+            sizes[event.anchor] = 1
+            counts[-1] += 1
+        elif isinstance(event, yaml.AliasEvent):
+            size = sizes.get(event.anchor, 0)
+            counts[-1] += size
+            copied += size
+        if len(counts) > DEEPEST or copied > COPIED:
+            wrong = "nested too deeply" if len(counts) > DEEPEST else "its aliases copy too much"
+            raise yaml.composer.ComposerError(None, None, wrong, event.start_mark)
+    return yaml.load(text, Loader=loader)  # noqa: S506 - a safe loader
 
 
 class Reader(LOADER):  # type: ignore[misc,valid-type]
@@ -50,7 +72,7 @@ class Reader(LOADER):  # type: ignore[misc,valid-type]
     def construct_mapping(self, node: Any, deep: bool = False) -> Any:
         """Reject a mapping in which a key is repeated, since one of its values would be lost."""
         names = [key.value for key, _ in node.value if isinstance(key.value, str)]
-        if twice := next((name for name in names if names.count(name) > 1), None):
+        if twice := next((name for name, n in Counter(names).items() if n > 1), None):
             reason = f"{twice!r} appears twice"
             raise yaml.constructor.ConstructorError(None, None, reason, node.start_mark)
         return super().construct_mapping(node, deep)
@@ -144,7 +166,7 @@ def parse(path: Path) -> dict[str, Any]:
 @lru_cache(maxsize=128)
 def _loaded(text: str) -> Any:
     """Parse a text once, since commands read the same files for every section and model."""
-    return yaml.load(text, Loader=Reader)  # noqa: S506 - a safe loader
+    return yaml_of(text, Reader)
 
 
 def _merge(tree: dict[str, Any], more: dict[str, Any], file: Path, above: str) -> None:

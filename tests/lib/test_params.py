@@ -1,8 +1,12 @@
+import subprocess
+import sys
+
 import pytest
 from pydantic import Field, ValidationError
 
 from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.params import Params, check, read, section
+from plumbline.builders.core.params import Params, check, read, section, yaml_of
+from plumbline.builders.datasets.supersenses.build import synsets
 
 
 class Words(Params):
@@ -69,3 +73,26 @@ def test_read_words_that_an_older_yaml_took_for_truth_values(written):
     path = written("languages: [no, on, off, yes, n]\nlast: true\nfirst: False\n")
     words = ["no", "on", "off", "yes", "n"]
     assert read(path) == {"languages": words, "last": True, "first": False}
+
+
+BOMB = "a0: &a0 {x: 1}\n"
+BOMB += "".join(f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 9)}]}}\n" for n in range(1, 9))
+
+
+@pytest.mark.parametrize("text", [BOMB, f"a: {'[' * 100_000}", "a:\n  " + "- " * 100_000 + "1\n"])
+def test_yaml_that_copies_or_nests_too_much_is_refused_at_once(written, text):
+    code = "import sys, yaml; from plumbline.builders.core.params import {0} as read\n"
+    code += "try: read({1})\nexcept ({2}): print('refused')"
+    args = ("yaml_of", "open(sys.argv[1]).read()", "yaml.YAMLError")
+    other = ("Path, UserError, parse", "Path(sys.argv[1])", "UserError")
+    for form in (args, other):
+        command = [sys.executable, "-c", code.format(*form), str(written(text))]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+        assert (done.returncode, done.stdout) == (0, "refused\n"), "libyaml overflows the stack"
+    with pytest.raises(ValueError, match="YAML"):
+        list(synsets(f"{text.rstrip()}\n".encode()))
+
+
+def test_yaml_with_ordinary_anchors_is_read():
+    text = "a: &a {x: [1, 2]}\n" + "".join(f"m{n}: {{<<: *a, y: {n}}}\n" for n in range(1000))
+    assert yaml_of(text)["m999"] == {"x": [1, 2], "y": 999}

@@ -17,7 +17,7 @@ import yaml
 from pydantic import Field
 
 from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.params import Reader, SnapshotParams
+from plumbline.builders.core.params import Reader, SnapshotParams, yaml_of
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.core.snapshot import Snapshot
@@ -137,7 +137,7 @@ def synsets(body: bytes) -> Iterator[tuple[str, list[str]]]:
     """Yield the identifier and members of each synset in a lexicographer file of verbs."""
     text = decoded(body, complete=True)
     try:
-        tree = yaml.load(text, Loader=Reader)  # noqa: S506 - a safe loader
+        tree = yaml_of(text, Reader)
     except (yaml.YAMLError, RecursionError, TypeError) as error:
         raise ValueError(f"not YAML ({' '.join(str(error).split())})") from error
     if not isinstance(tree, dict) or not tree:
