@@ -94,7 +94,7 @@ def _look_on_hub(name: str, kind: str, revision: str) -> tuple[str, str]:
         files = {file.rfilename for file in info.siblings or ()}
         if load.CONFIG in files:
             path = api.hf_hub_download(name, load.CONFIG, revision=str(info.sha))
-    config = json.loads(Path(path).read_text("utf-8")) if path else None
+    config = load.read_config(Path(path)) if path else None
     if problem := load.problem(files, config, kind):
         raise UserError(f"{name}: {problem}")
     assert config is not None

@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from plumbline.builders.core import parquet
-from plumbline.builders.core.errors import UserError, wrong_hub
+from plumbline.builders.core.errors import UserError, reading, wrong_hub
 from plumbline.builders.core.snapshot import digest, write_bytes
+from plumbline.builders.readers.table import json_object
 from plumbline.probes.models.params import (
     MANIFEST,
     MODELS,
@@ -185,9 +186,20 @@ def kind_of(config: dict[str, Any]) -> str | None:
     >>> kind_of({"architectures": ["BertModel"]}) is None
     True
     """
-    names = map(str, config.get("architectures") or ())
+    names = _architectures(config)
     matches = (kind for n in names for pattern, kind in KINDS.items() if re.fullmatch(pattern, n))
     return next(matches, None)
+
+
+def _architectures(config: dict[str, Any]) -> list[str]:
+    listed = config.get("architectures") or []
+    return [str(name) for name in (listed if isinstance(listed, list) else [listed])]
+
+
+def read_config(path: Path) -> dict[str, Any]:
+    """Return the content of a ``config.json``; raise UserError if it is not a JSON object."""
+    with reading(path, "save the model again with model.save_pretrained"):
+        return json_object(path.read_bytes(), "the file")
 
 
 def problem(files: Collection[str], config: dict[str, Any] | None, kind: str = "") -> str:
@@ -202,7 +214,7 @@ def problem(files: Collection[str], config: dict[str, Any] | None, kind: str = "
     if CONFIG not in files or config is None:
         return f"it has no {CONFIG}; save the model there with model.save_pretrained"
     actual = kind_of(config)
-    named = ", ".join(map(str, config.get("architectures") or ()))
+    named = ", ".join(_architectures(config))
     if actual is None and (named or not kind):
         return (
             f"its head ({named or 'no architecture'}) is not supported; use a checkpoint with the "
@@ -252,12 +264,7 @@ def look(folder: Path, name: str, kind: str = "") -> str:
     if not folder.is_dir():
         raise UserError(f"{name}: the folder does not exist")
     files = {path.name for path in folder.iterdir()}
-    config = None
-    if CONFIG in files:
-        try:
-            config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
-        except ValueError as error:
-            raise UserError(f"{folder / CONFIG}: the file is not JSON ({error})") from error
+    config = read_config(folder / CONFIG) if CONFIG in files else None
     if wrong := problem(files, config, kind):
         raise UserError(f"{name}: {wrong}")
     return kind or str(kind_of(config or {}))

@@ -43,8 +43,8 @@ class Tokens:
 
         try:
             self.tokenizer: Any = AutoTokenizer.from_pretrained(where, trust_remote_code=False)
-        except (OSError, ValueError, ImportError) as error:
-            reason = " ".join(str(error).split())[:300]
+        except Exception as error:  # for invalid files, tokenizers raises Exception itself
+            reason = " ".join(f"{type(error).__name__}: {error}".split())[:300]
             raise UserError(
                 f"models.{name}: its tokenizer could not be loaded from {where} ({reason}); check "
                 "id and revision in params.yaml"

@@ -15,6 +15,7 @@ from transformers import AutoConfig, dynamic_module_utils
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.models.causal import Causal
 from plumbline.probes.models.classifier import Classifier
+from plumbline.probes.models.load import look
 from plumbline.probes.models.masked import Masked
 from plumbline.probes.models.seq2seq import Seq2Seq
 
@@ -149,3 +150,19 @@ def test_load_broken_weights(where, kind):
         file.write_bytes(broken)
         with pytest.raises(UserError, match="tiny"):
             loaded(kind, where)
+
+
+DEEP = "[" * 100_000
+ODD = ["[]", "null", "3", '"x"', DEEP, f'{{"a": {DEEP}', "\xff", '{"added_tokens": 3}', "{"]
+
+
+@pytest.mark.parametrize("body", [*ODD, '{"added_tokens": [], "model": {"type": "x"}}', "{}"])
+def test_odd_json_of_a_model_is_an_error_in_the_input(tmp_path, body):
+    where = save(tmp_path / "model", *made("masked"))
+    (where / "tokenizer.json").write_text(body, "latin-1")
+    with pytest.raises(UserError, match="tiny"):
+        loaded("masked", where)
+    for config in (body, '{"architectures": 3}', '{"architectures": {"a": [3]}}'):
+        (where / "config.json").write_text(config, "latin-1")
+        with pytest.raises(UserError, match="model"):
+            look(where, "model")
