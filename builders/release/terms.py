@@ -43,7 +43,7 @@ FORBIDS = re.compile(
     r"|redistribution (is )?(not|forbidden|prohibited)",
     re.IGNORECASE,
 )
-CLOSED_SOURCE = re.compile(r'"redistribute":\s*false')  # at any level of a manifest
+CLOSED_SOURCE = re.compile(r'"redistribute":(?!\s*true\b)')  # at any level of a manifest
 CHECKPOINTS = "checkpoints.json"  # list of a model's checkpoints, written by training
 ASKS = "extra_gated_"  # prefix of the keys that define an access form in a card
 
@@ -223,7 +223,7 @@ def _allowed(part: Path, front: dict[str, Any], folder: Path, spdx: Mapping[str,
     texts = (card, *stated)
     wrong = [f"its licence forbids redistribution ({t})" for t in texts if FORBIDS.search(t)]
     closed = (path for path, text in manifests.items() if CLOSED_SOURCE.search(text))
-    wrong += [f"{path} has redistribute: false" for path in closed]
+    wrong += [f"{path} has a redistribute that is not true" for path in closed]
     words = [word for text in stated for word in split_licences(spdx.get(text, text))]
     licences = (spdx.get(word, word) for word in words)
     wrong += [

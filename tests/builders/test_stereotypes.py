@@ -14,8 +14,9 @@ import whole
 from samples import DAY, SAMPLES, TOP
 
 from plumbline.builders.core.build import build
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.parquet import Reject, Row
-from plumbline.builders.core.snapshot import MANIFEST, write_manifest
+from plumbline.builders.core.snapshot import MANIFEST, Snapshot, write_manifest
 from plumbline.builders.datasets.social_groups.read import Query, groups
 from plumbline.builders.datasets.stereotypes import build as stereotypes
 from plumbline.builders.datasets.stereotypes import engines
@@ -31,8 +32,8 @@ PARAMS = whole.tree()["datasets"]["stereotypes"]
 RULES = Cleaning(**PARAMS["cleaning"]["en"])
 
 
-def built_from(folder: Path, **said: list[str]) -> list[Row | Reject]:
-    """Build from one query about kids, and what each engine suggests."""
+def answered(folder: Path, **said: list[str]) -> Snapshot:
+    """Return a snapshot of one query about kids, and what each engine suggests."""
     group = "category,group,name,kind\nage,kids,kids,people\n"
     files = {"groups/en.csv": group}
     query = "why are kids so"
@@ -47,9 +48,21 @@ def built_from(folder: Path, **said: list[str]) -> list[Row | Reject]:
         "spelling": "paper",
         "published": {},
     }
-    found = building.snapshot(folder, "autocomplete", files, request, "2026-01-02")
+    return building.snapshot(folder, "autocomplete", files, request, "2026-01-02")
+
+
+def built_from(folder: Path, **said: list[str]) -> list[Row | Reject]:
     params = stereotypes.Params(**PARAMS | {"published": []})
-    return list(stereotypes.build(found, params))
+    return list(stereotypes.build(answered(folder, **said), params))
+
+
+@pytest.mark.parametrize("line", ['{"query": "why are kids so"}', '{"body": "[]"}', "[]", "3"])
+def test_build_refuses_an_answer_without_query_or_body(tmp_path, line):
+    source = answered(tmp_path, yahoo=["why are kids so noisy"])
+    path = source.folder / "answers/yahoo/en.jsonl.gz"
+    path.write_bytes(gzip.compress(f"{line}\n".encode()))
+    with pytest.raises(UserError, match=r"yahoo/en\.jsonl"):
+        list(stereotypes.build(source, stereotypes.Params(**PARAMS | {"published": []})))
 
 
 def test_build_engines_that_agree_share_a_row(tmp_path):

@@ -102,7 +102,8 @@ def test_release_refuses_forbidding_card():
     assert "no-redistribution" in refused("toy")
 
 
-def test_release_refuses_manifest_with_redistribute_false():
+@pytest.mark.parametrize("stated", [False, "false", "no", "true", 0, 1, None, []])
+def test_release_refuses_manifest_unless_redistribute_is_true(stated):
     make(TOY)
     snapshot = Path("data/raw/toys/2026-11-21")
     snapshot.mkdir(parents=True)
@@ -113,8 +114,8 @@ def test_release_refuses_manifest_with_redistribute_false():
         (snapshot / "manifest.json").write_text(json.dumps(facts), "utf-8")
         if number == 1:
             assert release(locate("toy"), ()).files
-            entries.append({"redistribute": False})
-    assert "redistribute: false" in refused("toy")
+            entries.append({"redistribute": stated})
+    assert str(snapshot) in refused("toy")
 
 
 def test_release_card_with_prompt_is_gated():

@@ -33,6 +33,12 @@ from plumbline.builders.readers.table import table as csv_table
 
 SOURCE = "wikidata"
 AGAIN = "fetch it again"
+VARIABLES = {  # besides the item, in the rows of each kind of file
+    "countries": {"iso"},
+    "facts": {"property", "value"},
+    "dates": {"value", "precision"},
+    "labels": {"label"},
+}
 FILES = {
     "mentions": "mentions.csv",
     "names": "names",
@@ -228,10 +234,13 @@ def _released(snapshot: Snapshot) -> Iterator[Row | Reject]:
 
 def _answers(snapshot: Snapshot, prefix: str) -> dict[str, list[Binding]]:
     """Return the rows of all files with a prefix, keyed by item; a batch may have several files."""
+    needed = VARIABLES[prefix.partition("/")[0]]
     by_item: defaultdict[str, list[Binding]] = defaultdict(list)
     for name in snapshot.names(prefix):
         with reading(snapshot.folder / name, AGAIN):
             for row in bindings(snapshot.read(name)):
+                if not needed <= row.keys():
+                    raise ValueError(f"a row without {', '.join(sorted(needed - row.keys()))}")
                 by_item[item(row)].append(row)
     return by_item
 

@@ -181,7 +181,9 @@ def _answers(
 ) -> Iterator[dict[str, Any]]:
     with reading(snapshot.folder / file, AGAIN):
         lines = [parsed(line) for line in snapshot.read(file).split(b"\n")[:-1]]
-        if [line["query"] for line in lines] != list(queries_by_text):
+        if not all(isinstance(line, dict) and isinstance(line.get("body"), str) for line in lines):
+            raise ValueError("has a line without the body of an answer")
+        if [line.get("query") for line in lines] != list(queries_by_text):
             raise ValueError("does not have one answer for each query")
         yield from lines
 
