@@ -20,7 +20,7 @@ from typing import ClassVar, TypeVar
 from urllib.parse import unquote, urlsplit
 
 import requests
-from pydantic import Field
+from pydantic import Field, field_validator
 from urllib3.exceptions import HTTPError, InvalidHeader, ReadTimeoutError
 from urllib3.util import Retry
 
@@ -48,18 +48,20 @@ class Politeness(Params):
     backoff_s: ClassVar[float] = 2  # wait after the first failure, doubled after each further one
     longest_wait_s: ClassVar[float] = 600
 
-    def user_agent(self) -> str:
-        """Return the User-Agent header.
+    @field_validator("contact")
+    @classmethod
+    def _fits_the_header(cls, contact: str) -> str:
+        if not (contact.strip().isascii() and contact.strip().isprintable()):
+            raise ValueError("does not fit the User-Agent header; write one line in ASCII")
+        return contact.strip()
 
-        Raises UserError if the contact is empty or not allowed in a header.
-        """
-        contact = self.contact.strip()
-        if not contact or not (contact.isascii() and contact.isprintable()):
+    def user_agent(self) -> str:
+        """Return the User-Agent header; raise UserError if the contact is empty."""
+        if not self.contact.strip():
             raise UserError(
-                f"params.yaml, sources.politeness.contact: {contact or 'empty'!r} does not fit the "
-                "User-Agent header; give an e-mail address or URL on one line, in ASCII"
+                "params.yaml, sources.politeness.contact: empty; give an e-mail address or URL"
             )
-        return PROJECT.format(contact=contact)
+        return PROJECT.format(contact=self.contact)
 
 
 class Reading(Politeness):

@@ -156,6 +156,8 @@ def _models(tree: dict[str, Any], file: str) -> Iterator[str]:
         yield "models: needs entries, each a name with id and revision, or endpoint"
     unpinned = []
     for name in at(tree, "models"):
+        if name in worlds():
+            yield f"models.{name}: a control model has this name; rename the entry"
         if not NAME.fullmatch(str(name)) or name == POOLED:
             yield f"models.{name}: a name has letters, digits, - and _ only, and is not {POOLED}"
         entry = at(tree, "models", name)

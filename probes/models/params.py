@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, model_validator
 
-from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.errors import UserError, in_the_open
 from plumbline.builders.core.params import Params, read, section
 
 if TYPE_CHECKING:
@@ -60,6 +60,12 @@ class Endpoint(Params):
         1_000_000, ge=1, description="number of prompt and response tokens after which a run stops"
     )
     concurrency: int = Field(4, ge=1, le=64, description="number of concurrent requests")
+
+    @model_validator(mode="after")
+    def _encrypted(self) -> Endpoint:
+        if self.key and in_the_open(self.url):
+            raise ValueError(f"its url would send the key in {self.key} unencrypted; use https")
+        return self
 
 
 class Model(Params):

@@ -17,7 +17,7 @@ from itertools import accumulate, islice
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from plumbline.builders.core.errors import UserError, in_the_open, keep, mask, optional_library
+from plumbline.builders.core.errors import UserError, keep, mask, optional_library
 from plumbline.probes.models.scorer import DECIMALS, SAMPLING, Sampling, Score, Text
 
 if TYPE_CHECKING:
@@ -197,8 +197,6 @@ def connect(endpoint: Endpoint) -> OpenAI:
         import openai
     key = ""
     if endpoint.key is not None:
-        if in_the_open(endpoint.url):
-            raise UserError(f"{endpoint.url}: would send the key in {endpoint.key} unencrypted")
         key = os.environ.get(endpoint.key, "").strip()
         if not (key and key.isascii() and key.isprintable()):
             raise UserError(f"{endpoint.key}: set this environment variable to the server's key")

@@ -126,3 +126,25 @@ def test_check_looks_into_folders_of_models(project, tmp_path):
     lines = problems(project, change)
     for part in ("models.gone", "models.lora", "`kind: causal`", "`kind: classifier`"):
         assert sum(part in line for line in lines) == 1, (part, lines)
+
+
+FAR = {"url": "http://169.254.169.254/v1", "model": "m", "key": "MY_KEY"}
+
+
+@pytest.mark.parametrize(
+    ("place", "name", "value"),
+    [
+        ("sources.politeness", "contact", "me@example.org\r\nX-Other: yes"),
+        ("sources.politeness", "contact", "j\u00fcrgen@example.org"),
+        ("models", "world-planted", {"id": "a/b", "revision": "f" * 40}),
+        ("models", "far", {"kind": "remote", "endpoint": FAR}),
+    ],
+)
+def test_check_reports_what_would_fail_when_it_is_used(project, place, name, value):
+    def spoil(params):
+        for key in place.split("."):
+            params = params[key]
+        params[name] = value
+
+    found = [line.strip() for line in problems(project, spoil)]
+    assert any(line.startswith(f"{place}.{name}") for line in found)
