@@ -34,7 +34,7 @@ $(READY): pyproject.toml setup.py requirements/main.txt
 	$(INSTALL) --require-hashes --requirement requirements/main.txt
 	@case "$$($(VENV)/bin/python -m pip show torch | grep '^Version')" in *cpu) ;; *) \
 	  $(INSTALL) --require-hashes --requirement requirements/gpu.txt ;; esac
-	$(INSTALL) --editable .
+	$(INSTALL) --no-build-isolation --editable .  # with the locked setuptools
 	@touch $@
 
 $(VENV)/%-ready: requirements/%.txt $(READY)
