@@ -54,7 +54,7 @@ def reading(where: object, advice: str) -> Iterator[None]:
     """Convert errors in reading a file into a UserError; ``advice`` tells the user what to do."""
     try:
         yield
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, RecursionError) as error:
         raise UserError(f"{where}: {error}; {advice}") from error
 
 

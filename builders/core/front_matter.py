@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from plumbline.builders.core import parquet
-from plumbline.builders.core.errors import mask
+from plumbline.builders.core.errors import UserError, mask
 from plumbline.builders.core.schema import Column, Schema
 
 if TYPE_CHECKING:
@@ -82,11 +82,16 @@ def write(folder: Path, schemas: Mapping[str, Schema], origin: Origin, files: st
 
 
 def read(path: Path) -> Built:
-    """Read a ``build.json``."""
-    facts = json.loads(path.read_text(encoding="utf-8"))
-    schemas = [Schema.of(tree) for tree in facts["schemas"]]
-    by_config = {config: schemas[index] for config, index in facts["configs"].items()}
-    stated = (facts["sources"], facts["command"], facts["version"], facts.get("recorded", ""))
+    """Read a ``build.json``; raise UserError if it is damaged, since it may be from the Hub."""
+    try:
+        facts = json.loads(path.read_text(encoding="utf-8"))
+        schemas = [Schema.of(tree) for tree in facts["schemas"]]
+        by_config = {config: schemas[index] for config, index in facts["configs"].items()}
+        stated = (facts["sources"], facts["command"], facts["version"], facts.get("recorded", ""))
+        facts["files"].format(config="")
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+        wrong = f"{type(error).__name__}: {error}"
+        raise UserError(f"{path}: damaged ({wrong}); make or fetch the folder again") from error
     return Built(by_config, Origin(*stated), facts["files"])
 
 
