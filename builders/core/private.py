@@ -38,7 +38,10 @@ ITEM = re.compile(rf"(?i){WHERE}Q\|?Q?0*(\d+)(?:[?&/.|]\S*)?")
 LIKE_ITEM = re.compile(r"(?i)(?<![^\W_])Q[|:]?0*(\d+)(?![^\W_])|^Q[\W_]\d|(?-i:^0?Q\d)")
 DIGEST = re.compile(r"(?i)(?:\S*[:=-] ?)?([0-9a-f]{64})(?: .*)?")
 CERTAIN = re.compile(r"(?i)(?<!\w)(?:Q\d\d+|[0-9a-f]{64}|t[13]_\w+)(?!\w)")
-NO_ID = re.compile(r"(?i)\s|(reddit|wikidata|wiki[pm]edia)\.(com|org)|redd\.it/|^[0-9a-f]{40,}$")
+NO_ID = re.compile(
+    r"(?i)\s|(reddit|wikidata|wiki[pm]edia)\.(com|org)|redd\.it/"
+    r"|[0-9a-f]{40}|([0-9a-f]{2}[:-]){15}|^(sha\d+[:-])?[a-z0-9+/]{43}$"  # other forms of hashes
+)
 AROUND = re.compile(r"^[\W_]+|[\W_]+$")  # punctuation around an entry
 UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 POSTS = ("t1_", "t3_")  # prefixes of the pseudonymised ids of Reddit comments and posts

@@ -1,5 +1,7 @@
 """The removal list in the forms in which people copy entries: each works, or is an error."""
 
+import re
+from base64 import b64encode
 from hashlib import sha256
 from pathlib import Path
 from unicodedata import normalize
@@ -50,6 +52,8 @@ ERRORS = [
     "https://www.wikidata.org/wiki/Property:P39", "https://en.wikipedia.org/wiki/Barack_Obama",
     digest(TEXT)[:-1], f"{digest(TEXT)}0", digest(TEXT)[:40],
     "https://www.wikidata.org/w/api.php?action=wbgetentities&ids=Q5|Q76", "Q76|Q77", "Q76/Q77",
+    f"0x{digest(TEXT)}", ":".join(re.findall("..", digest(TEXT))), digest(TEXT) * 2,
+    f"sha256-{b64encode(bytes.fromhex(digest(TEXT))).decode()}", f"SHA256   {digest(TEXT)}  t.txt",
     "https://hub.toolforge.org/Q76", "https://reasonator.toolforge.org/?q=Q76", "Q76@en", "Q-76",
     "Q:76", "Q=76", "qid=Q76", "0Q76", "Q76Q77", "Q76\\tasked", "Q76^^xsd:string", "Q76\u3001asked",
 ]  # fmt: skip
