@@ -42,7 +42,7 @@ def track(folder: Path) -> None:
             f"{folder}: contains {', '.join(others[:5])}, not listed in its manifest; remove "
             "them, then run the same fetch again"
         )
-    _dvc("add", "--quiet", str(folder))
+    _dvc("add", str(folder))  # without --quiet, which suppresses the reason of a failure
     pointer = folder.with_name(f"{folder.name}.dvc")
     tree = yaml.safe_load(pointer.read_text(encoding="utf-8"))
     keys = ("source", "address", "retrieved", "licence", "citation", "counts")
@@ -124,7 +124,7 @@ def _dvc(*arguments: str) -> str:
     done = subprocess.run(command, check=False, capture_output=True, text=True)  # noqa: S603
     if done.returncode:
         output = " ".join(f"{done.stdout} {done.stderr}".split())[-300:]
-        raise UserError(f"dvc {arguments[0]} failed: {output}; run it in a terminal for details")
+        raise UserError(f"dvc {arguments[0]} failed: {output}; run the same command again")
     return done.stdout
 
 
