@@ -62,7 +62,8 @@ def yaml_of(text: str | bytes, loader: Any = LOADER) -> Any:
             copied += size
         if len(counts) > DEEPEST or copied > COPIED:
             wrong = "nested too deeply" if len(counts) > DEEPEST else "its aliases copy too much"
-            raise yaml.composer.ComposerError(None, None, wrong, event.start_mark)
+            place: Any = event.start_mark
+            raise yaml.composer.ComposerError(None, None, wrong, place)
     return yaml.load(text, Loader=loader)  # noqa: S506 - a safe loader
 
 

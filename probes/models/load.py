@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 from plumbline.builders.core import parquet
 from plumbline.builders.core.errors import UserError, reading, wrong_hub
 from plumbline.builders.core.snapshot import digest, write_bytes
-from plumbline.builders.readers.table import json_object
 from plumbline.probes.models.params import (
     MANIFEST,
     MODELS,
@@ -199,7 +198,10 @@ def _architectures(config: dict[str, Any]) -> list[str]:
 def read_config(path: Path) -> dict[str, Any]:
     """Return the content of a ``config.json``; raise UserError if it is not a JSON object."""
     with reading(path, "save the model again with model.save_pretrained"):
-        return json_object(path.read_bytes(), "the file")
+        config = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(config, dict):
+            raise ValueError("not a JSON object")  # noqa: TRY004 - an error in the file
+        return config
 
 
 def problem(files: Collection[str], config: dict[str, Any] | None, kind: str = "") -> str:
