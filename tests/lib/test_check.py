@@ -131,20 +131,13 @@ def test_check_looks_into_folders_of_models(project, tmp_path):
 FAR = {"url": "http://169.254.169.254/v1", "model": "m", "key": "MY_KEY"}
 
 
-@pytest.mark.parametrize(
-    ("place", "name", "value"),
-    [
-        ("sources.politeness", "contact", "me@example.org\r\nX-Other: yes"),
-        ("sources.politeness", "contact", "j\u00fcrgen@example.org"),
-        ("models", "world-planted", {"id": "a/b", "revision": "f" * 40}),
-        ("models", "far", {"kind": "remote", "endpoint": FAR}),
-    ],
-)
-def test_check_reports_what_would_fail_when_it_is_used(project, place, name, value):
+@pytest.mark.parametrize("contact", ["me@example.org\r\nX-Other: yes", "j\u00fcrgen@example.org"])
+def test_check_reports_what_would_fail_when_it_is_used(project, contact):
     def spoil(params):
-        for key in place.split("."):
-            params = params[key]
-        params[name] = value
+        params["sources"]["politeness"]["contact"] = contact
+        params["models"]["world-planted"] = {"id": "a/b", "revision": "f" * 40}
+        params["models"]["far"] = {"kind": "remote", "endpoint": FAR}
 
-    found = [line.strip() for line in problems(project, spoil)]
-    assert any(line.startswith(f"{place}.{name}") for line in found)
+    message = "\n".join(problems(project, spoil))
+    for place in ("sources.politeness.contact", "models.world-planted", "models.far.endpoint"):
+        assert f"{place}: " in message

@@ -45,15 +45,10 @@ def people():
     write("b", MADE["politicians"], {"en": rows, "fr": rows[:1]}, version="1.1.0")
 
 
-@pytest.mark.parametrize(
-    "body", ["[" * 100_000, "[]", "3", "null", "{}", '{"schemas": 3}', "\u00ff", "a", "pattern"]
-)
+@pytest.mark.parametrize("body", ["[" * 100_000, "[]", "3", "null", "{}", '{"schemas": 3}', "a"])
 def test_diff_of_a_version_with_a_damaged_build_json_is_an_error(project, capsys, body):
     people()
-    path = project / "b/build.json"
-    if body == "pattern":
-        body = path.read_text("utf-8").replace("{config}.parquet", "{}{other}")
-    path.write_text(body, "latin-1")
+    (project / "b/build.json").write_text(body)
     assert main(["diff", "politicians", "./a", "./b"]) == 1
     assert "b/build.json" in capsys.readouterr().err
 

@@ -68,10 +68,10 @@ def toy(tmp_path, monkeypatch):
     return make("data/datasets/toy", rows=rows)
 
 
-def write(body: str, name: str = "removed.txt") -> None:
+def write(body: str | bytes, name: str = "removed.txt") -> None:
     path = private.FOLDER / name
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(body.encode())
+    path.write_bytes(body.encode() if isinstance(body, str) else body)
 
 
 def left() -> list[str]:
@@ -111,24 +111,17 @@ def test_removed_list_under_another_name_is_an_error():
 
 @pytest.mark.parametrize("name", ["Removal list.txt", "to remove.csv", "folder/not-removed"])
 def test_removed_list_with_a_similar_name_is_an_error(name):
-    write("Obama", f".{name}.swp" if "/" not in name else ".swp")
+    write("Obama", ".removed.txt.swp")
     assert left() == ["Q76", "Q5", "Q7"]
     write("abc12", name)
-    with pytest.raises(UserError, match=Path(name).name):
+    with pytest.raises(UserError, match=name):
         left()
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        "".join(f"{digest(str(n))}\n" for n in range(100)).encode(),
-        "".join(f"Q{n} # \u00e4\n" for n in range(1000, 2000)).encode(),
-        "Q76\r\nQ77\r\n".encode("utf-16"),
-    ],
-)
-def test_removed_list_under_another_name_is_an_error_if_long_or_utf16(body):
-    write("", "list.txt")
-    (private.FOLDER / "list.txt").write_bytes(body)
+@pytest.mark.parametrize("number", [3, 1000])
+def test_removed_list_under_another_name_is_an_error_if_long_or_utf16(number):
+    body = "".join(f"{digest(str(n))} # \u00e4\r\n" for n in range(number))
+    write(body if number > 3 else body.encode("utf-16"), "list.txt")
     with pytest.raises(UserError, match=r"list\.txt"):
         left()
 

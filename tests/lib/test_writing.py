@@ -5,15 +5,14 @@ import resource
 import signal
 import subprocess
 import sys
+from argparse import Namespace
 from contextlib import contextmanager
-from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
 from dvc.lock import Lock
-from lib.traced import commit, run
 
 from plumbline.builders.core import cli, parquet
 from plumbline.builders.core.errors import UserError, each, unwritten
@@ -61,46 +60,23 @@ def test_finish_killed_leaves_one_whole_folder(tmp_path, monkeypatch, number):
 
 @pytest.mark.parametrize("target", ["disk", "nowhere"])
 def test_finish_replaces_a_linked_folder_and_keeps_its_target(tmp_path, target):
-    folder, disk = tmp_path / "data" / "words", tmp_path / "disk"
-    folder.parent.mkdir()
-    disk.mkdir()
-    (disk / "mine.txt").write_text("mine")
+    folder, mine = tmp_path / "data/words", tmp_path / "disk/mine.txt"
+    for path in (folder, mine):
+        path.parent.mkdir()
+    mine.touch()
     folder.symlink_to(tmp_path / target)
-    parquet._aside(folder).symlink_to(disk)
-    for text in ("first", "second"):
-        (parquet.fresh(folder) / "en.parquet").write_text(text)
+    parquet._aside(folder).symlink_to(mine.parent)
+    for _ in range(2):
+        parquet.fresh(folder)
         parquet.finish(folder)
-        assert (folder / "en.parquet").read_text() == text
-        assert [path.name for path in folder.parent.iterdir()] == ["words"]
-    assert (disk / "mine.txt").read_text() == "mine"
-
-
-STOPPED = """
-import os, sys
-from argparse import Namespace
-from pathlib import Path
-from plumbline.builders.core import build, cli, front_matter, parquet
-def write(*_):
-    parquet.fresh(Path("words")).joinpath("en.parquet").write_text("half")
-    os.kill(os.getpid(), int(sys.argv[1]))
-parquet.write = write
-class Module:
-    SOURCE = "ud"
-    Params, build, SCHEMA = None, staticmethod(lambda *_: ()), None
-class Opened:
-    manifest, folder = {"source": "ud"}, Path()
-    open = classmethod(lambda cls, _: cls())
-build.section = lambda *_: Namespace(snapshot="x")
-build.Snapshot, build.manifest_digests, parquet.DATASETS = Opened, lambda _: {}, Path()
-sys.exit(cli.run(Namespace(), lambda: build.build("words", Module)))
-"""
+        assert [path.is_symlink() for path in folder.parent.iterdir()] == [False]
+    assert mine.exists()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_stopped_build_removes_its_working_folder(tmp_path, number):
-    command = [sys.executable, "-c", STOPPED, str(int(number))]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert (done.returncode, [*tmp_path.iterdir()]) == (cli.STOPPED, []), done.stderr
+def test_run_stopped_by_a_signal_cleans_up_as_after_an_interrupt(number):
+    assert cli.run(Namespace(), lambda: signal.raise_signal(number)) == cli.STOPPED
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
 
 
 def test_write_bytes_killed_leaves_the_old_file(tmp_path, monkeypatch):
@@ -206,16 +182,11 @@ def test_mend_removes_a_torn_rwlock(tmp_path, monkeypatch, text, left):
 
 def test_mend_leaves_files_that_another_dvc_writes(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    run("git", "init", "--quiet")
-    sound = "schema: '2.0'\nstages:\n  a:\n    cmd: x\n"
-    Path(lock.LOCK).write_text(sound)
-    commit("sound")
-    Path(lock.LOCK).write_text(sound[:-8])
-    with lock.HELD.parent.mkdir(parents=True) or Lock(str(lock.HELD)):
-        assert lock.mend() == []
-        assert Path(lock.LOCK).read_text() == sound[:-8]
-    assert lock.mend() == [Path(lock.LOCK)]
-    assert Path(lock.LOCK).read_text() == sound
+    lock.USED.parent.mkdir(parents=True)
+    lock.USED.write_text('{"write": ')
+    with Lock(str(lock.HELD)):
+        assert (lock.mend(), lock.USED.exists()) == ([], True)
+    assert (lock.mend(), lock.USED.exists()) == ([lock.USED], False)
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), -float("inf")])
