@@ -16,7 +16,7 @@ from samples import DAY, SAMPLES, TOP
 from plumbline.builders.core.build import build
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.parquet import Reject, Row
-from plumbline.builders.core.snapshot import MANIFEST, Snapshot, write_manifest
+from plumbline.builders.core.snapshot import MANIFEST, write_manifest
 from plumbline.builders.datasets.social_groups.read import Query, groups
 from plumbline.builders.datasets.stereotypes import build as stereotypes
 from plumbline.builders.datasets.stereotypes import engines
@@ -32,14 +32,14 @@ PARAMS = whole.tree()["datasets"]["stereotypes"]
 RULES = Cleaning(**PARAMS["cleaning"]["en"])
 
 
-def answered(folder: Path, **said: list[str]) -> Snapshot:
-    """Return a snapshot of one query about kids, and what each engine suggests."""
+def built_from(folder: Path, odd: str = "", **said: list[str]) -> list[Row | Reject]:
+    """Build from one query about kids, and what each engine suggests, or an odd line."""
     group = "category,group,name,kind\nage,kids,kids,people\n"
     files = {"groups/en.csv": group}
     query = "why are kids so"
     for engine, texts in said.items():
         line = {"query": query, "body": json.dumps([query, texts], ensure_ascii=False)}
-        packed = gzip.compress((json.dumps(line) + "\n").encode(), mtime=0)
+        packed = gzip.compress(f"{odd or json.dumps(line)}\n".encode(), mtime=0)
         files[f"answers/{engine}/en.jsonl.gz"] = packed
     request = {
         "locales": {"en": {"language": "en"}},
@@ -48,21 +48,15 @@ def answered(folder: Path, **said: list[str]) -> Snapshot:
         "spelling": "paper",
         "published": {},
     }
-    return building.snapshot(folder, "autocomplete", files, request, "2026-01-02")
-
-
-def built_from(folder: Path, **said: list[str]) -> list[Row | Reject]:
+    found = building.snapshot(folder, "autocomplete", files, request, "2026-01-02")
     params = stereotypes.Params(**PARAMS | {"published": []})
-    return list(stereotypes.build(answered(folder, **said), params))
+    return list(stereotypes.build(found, params))
 
 
 @pytest.mark.parametrize("line", ['{"query": "why are kids so"}', '{"body": "[]"}', "[]", "3"])
 def test_build_refuses_an_answer_without_query_or_body(tmp_path, line):
-    source = answered(tmp_path, yahoo=["why are kids so noisy"])
-    path = source.folder / "answers/yahoo/en.jsonl.gz"
-    path.write_bytes(gzip.compress(f"{line}\n".encode()))
     with pytest.raises(UserError, match=r"yahoo/en\.jsonl"):
-        list(stereotypes.build(source, stereotypes.Params(**PARAMS | {"published": []})))
+        built_from(tmp_path, line, yahoo=["why are kids so noisy"])
 
 
 def test_build_engines_that_agree_share_a_row(tmp_path):

@@ -5,7 +5,7 @@ import pytest
 from pydantic import Field, ValidationError
 
 from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.params import Params, check, read, section, yaml_of
+from plumbline.builders.core.params import Params, check, read, section
 from plumbline.builders.datasets.supersenses.build import synsets
 
 
@@ -88,8 +88,3 @@ def test_yaml_that_copies_or_nests_too_much_is_refused_at_once(written, text):
     assert (done.returncode, done.stdout) == (0, "refused\n")
     with pytest.raises(ValueError, match="YAML"):
         list(synsets(f"{text.rstrip()}\n".encode()))
-
-
-def test_yaml_with_ordinary_anchors_is_read():
-    text = "a: &a {x: [1, 2]}\n" + "".join(f"m{n}: {{<<: *a, y: {n}}}\n" for n in range(1000))
-    assert yaml_of(text)["m999"] == {"x": [1, 2], "y": 999}

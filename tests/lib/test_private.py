@@ -15,7 +15,6 @@ import whole
 import yaml
 from samples import DAY, POLITE, TOP
 
-from plumbline.builders.__main__ import main
 from plumbline.builders.core import parquet, private
 from plumbline.builders.core.build import build
 from plumbline.builders.core.errors import UserError
@@ -158,8 +157,6 @@ def test_without_drops_listed_rows():
 @pytest.mark.parametrize(
     ("entry", "cell", "other"),
     [
-        ("https://www.wikidata.org/wiki/Q2", "Q2", "Q20"),
-        (f"sha256:{sha256(b'two').hexdigest()}", "two", "one"),
         ("t3_abc12", "reddit/t3_{}", "reddit/t1_{}"),
         ("abc12", "reddit/t1_{}", "abc13"),
         ("https://example.org/x", "corpus/https://example.org/x", "corpus/x"),
@@ -190,15 +187,6 @@ def test_build_without_a_removed_person(sample, linking, tmp_path):
     assert rejects["number"].sum() > 0
     assert set(rejects["key"]) | set(rejects["detail"]) == {""}
     assert "rejects" not in building.failing("politicians", folder)
-
-
-def test_removed_lists_stages_to_rebuild(sample, capsys):
-    folder = parquet.DATASETS / "politicians"
-    folder.parent.mkdir(parents=True)
-    folder.symlink_to(sample("politicians"))
-    assert (main(["removed"]), capsys.readouterr().out) == (0, "")
-    listed(pl.read_parquet(folder / "en.parquet")["qid"][0])
-    assert (main(["removed"]), capsys.readouterr().out) == (0, "build@politicians\n")
 
 
 FACTS = dict.fromkeys(("source", "address", "retrieved", "licence", "citation"), "x")

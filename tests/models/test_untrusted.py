@@ -152,17 +152,16 @@ def test_load_broken_weights(where, kind):
             loaded(kind, where)
 
 
-DEEP = "[" * 100_000
-ODD = ["[]", "null", "3", '"x"', DEEP, f'{{"a": {DEEP}', "\xff", '{"added_tokens": 3}', "{"]
+ODD = ["[]", "null", "3", '"x"', "[" * 100_000, "\xff", '{"added_tokens": 3}', "{", "{}"]
 
 
-@pytest.mark.parametrize("body", [*ODD, '{"added_tokens": [], "model": {"type": "x"}}', "{}"])
+@pytest.mark.parametrize("body", [*ODD, '{"added_tokens": [], "architectures": {"a": [3]}}'])
 def test_odd_json_of_a_model_is_an_error_in_the_input(tmp_path, body):
     where = save(tmp_path / "model", *made("masked"))
-    (where / "tokenizer.json").write_text(body, "latin-1")
-    with pytest.raises(UserError, match="tiny"):
-        loaded("masked", where)
-    for config in (body, '{"architectures": 3}', '{"architectures": {"a": [3]}}'):
-        (where / "config.json").write_text(config, "latin-1")
-        with pytest.raises(UserError, match="model"):
-            look(where, "model")
+    for name, read in (
+        ("tokenizer", lambda: loaded("masked", where)),
+        ("config", lambda: look(where, "tiny")),
+    ):
+        (where / f"{name}.json").write_text(body, "latin-1")
+        with pytest.raises(UserError, match=r"tiny|model"):
+            read()
