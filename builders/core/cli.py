@@ -6,6 +6,7 @@ import argparse
 import os
 import signal
 import sys
+import threading
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -40,7 +41,8 @@ def run(arguments: argparse.Namespace, do: Callable[[], int | None]) -> int:
     if getattr(arguments, "traceback", False):
         os.environ[TRACEBACK] = "1"
     status = FINE
-    stopping = [number for number in STOPPING if signal.getsignal(number) == signal.SIG_DFL]
+    main = threading.current_thread() is threading.main_thread()  # only it may set handlers
+    stopping = [n for n in STOPPING if main and signal.getsignal(n) == signal.SIG_DFL]
     for number in stopping:
         signal.signal(number, signal.default_int_handler)
     try:
