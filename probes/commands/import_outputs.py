@@ -12,6 +12,9 @@ from __future__ import annotations
 
 import gzip
 import re
+import shutil
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -36,7 +39,6 @@ from plumbline.probes.training.checkpoints import ITSELF
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
 Score = Literal["typicality", "probability", "logprob"]
 LANGUAGE = "en"
@@ -108,12 +110,15 @@ def run_answers(
     shared = ITSELF.facts() | {"questionnaire": questionnaire, "form": "plain", "variant": ""}
     shared |= {"revision": "", "option_nats": []}
     schema = stances.SCHEMAS["multiple_choice"].arrow()
-    for model, file in answers.items():
-        table = [shared | {"model": model} | row for row in _answers(file, columns, names)]
-        target = inputs.outputs("stances", model) / "multiple_choice/00000.parquet"
-        target.parent.mkdir(parents=True, exist_ok=True)
-        pq.write_table(pa.Table.from_pylist(table, schema=schema), target)
-    tables = compass.run(inputs, section("analysis.compass", compass.Params))
+    with tempfile.TemporaryDirectory() as folder:  # nothing is kept if an answer is invalid
+        draft = inputs._replace(data=Path(folder))
+        for model, file in answers.items():
+            table = [shared | {"model": model} | row for row in _answers(file, columns, names)]
+            target = draft.outputs("stances", model) / "multiple_choice/00000.parquet"
+            target.parent.mkdir(parents=True)
+            pq.write_table(pa.Table.from_pylist(table, schema=schema), target)
+        tables = compass.run(draft, section("analysis.compass", compass.Params))
+        shutil.copytree(draft.data, into, dirs_exist_ok=True)
     yield _save("compass", compass, tables, inputs)
 
 
